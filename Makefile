@@ -1,0 +1,53 @@
+EXTENSION = sbx_router
+MODULE_big = sbx_router
+DATA = sbx_router--1.0.sql
+PGFILEDESC = "sbx_router - route sandbox workloads from SQL"
+
+OBJS = \
+	src/sbx_router.o \
+	src/core/jsonread.o \
+	src/core/vocabulary.o \
+	src/core/request.o \
+	src/core/profile.o \
+	src/core/route.o \
+	src/net/op.o \
+	src/net/json.o \
+	src/net/address.o \
+	src/net/engine.o \
+	src/store/catalog.o \
+	src/store/registry.o \
+	src/store/mapping.o \
+	src/store/credential.o \
+	src/observe/error.o \
+	src/observe/event.o \
+	src/flow/session.o \
+	src/flow/cleanup.o \
+	src/flow/events.o \
+	src/flow/failure.o \
+	src/flow/plan.o \
+	src/flow/secret.o \
+	src/flow/registration.o \
+	src/flow/provision.o \
+	src/flow/runtime.o \
+	src/flow/explain.o \
+	providers/kinds.o \
+	providers/daytona.o
+
+# The suites that need no emulator and no network.
+REGRESS = install registration credentials routing errors privileges
+REGRESS_OPTS = --inputdir=. --load-extension=sbx_router
+
+PG_CPPFLAGS = -I$(srcdir)/src -I$(srcdir) -D_GNU_SOURCE
+PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers $(SBX_CFLAGS)
+SHLIB_LINK = -lcurl -ljansson
+
+# PGXS tracks no headers: everything depends on all of them.
+SBX_HEADERS = $(wildcard src/*.h src/*/*.h providers/*.h)
+
+EXTRA_CLEAN = build
+
+PG_CONFIG ?= pg_config
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+include $(PGXS)
+
+$(OBJS): $(SBX_HEADERS)

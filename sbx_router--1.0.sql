@@ -1,0 +1,280 @@
+/* sbx_router--1.0.sql */
+
+-- complain if script is sourced in psql, rather than via CREATE EXTENSION
+\echo Use "CREATE EXTENSION sbx_router" to load this file. \quit
+
+--
+-- Types
+--
+
+CREATE DOMAIN sbx_id AS text
+	CONSTRAINT sbx_id_check CHECK (VALUE OPERATOR(pg_catalog.~) '^sbx_[0-9a-f]{32}$');
+COMMENT ON DOMAIN sbx_id IS 'durable id of a sandbox: sbx_ and 32 hex digits';
+
+CREATE TYPE sbx_secret;
+
+CREATE FUNCTION sbx_secret_in(cstring) RETURNS sbx_secret
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sbx_secret_in(cstring) IS 'I/O';
+
+CREATE FUNCTION sbx_secret_out(sbx_secret) RETURNS cstring
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sbx_secret_out(sbx_secret) IS 'I/O: always ********';
+
+CREATE FUNCTION sbx_secret_recv(internal) RETURNS sbx_secret
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sbx_secret_recv(internal) IS 'I/O';
+
+CREATE TYPE sbx_secret (
+	INPUT = sbx_secret_in,
+	OUTPUT = sbx_secret_out,
+	RECEIVE = sbx_secret_recv,
+	INTERNALLENGTH = VARIABLE,
+	STORAGE = EXTENDED
+);
+COMMENT ON TYPE sbx_secret IS 'a credential: can be given, is never shown';
+
+--
+-- Tables
+--
+
+CREATE TABLE sbx_installation (
+	only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+	installation_id text NOT NULL CHECK (installation_id OPERATOR(pg_catalog.~) '^[0-9a-f]{16}$'),
+	database_oid oid NOT NULL,
+	system_identifier text NOT NULL
+);
+COMMENT ON TABLE sbx_installation IS 'which installation this is: part of the label that every sandbox of this database carries';
+COMMENT ON COLUMN sbx_installation.installation_id IS 'random, made by CREATE EXTENSION; not dumped';
+COMMENT ON COLUMN sbx_installation.database_oid IS 'database at that time; another one now means that this is a copy';
+COMMENT ON COLUMN sbx_installation.system_identifier IS 'cluster at that time; another one now means that this is a copy';
+
+INSERT INTO sbx_installation (installation_id, database_oid, system_identifier)
+SELECT pg_catalog.encode(pg_catalog.substr(pg_catalog.uuid_send(pg_catalog.gen_random_uuid()), 1, 4), 'hex')
+	   OPERATOR(pg_catalog.||)
+	   pg_catalog.encode(pg_catalog.substr(pg_catalog.uuid_send(pg_catalog.gen_random_uuid()), 1, 4), 'hex'),
+	   d.oid,
+	   c.system_identifier::pg_catalog.text
+FROM pg_catalog.pg_database d, pg_catalog.pg_control_system() c
+WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database();
+
+CREATE TABLE sbx_provider (
+	id text COLLATE "C" PRIMARY KEY,
+	kind text NOT NULL,
+	enabled boolean NOT NULL DEFAULT true,
+	settings jsonb NOT NULL DEFAULT '{}',
+	capabilities jsonb,
+	signals jsonb,
+	capacity jsonb,
+	registered_by regrole NOT NULL DEFAULT pg_catalog.quote_ident(CURRENT_USER)::pg_catalog.regrole
+);
+COMMENT ON TABLE sbx_provider IS 'registered provider pools; no credentials here';
+COMMENT ON COLUMN sbx_provider.id IS 'name of the pool, chosen by who registers it';
+COMMENT ON COLUMN sbx_provider.kind IS 'which adapter speaks to it, see sbx_provider_kinds()';
+COMMENT ON COLUMN sbx_provider.enabled IS 'false takes the pool out of routing; its sandboxes stay usable';
+COMMENT ON COLUMN sbx_provider.settings IS 'settings of the kind, see sbx_provider_kinds()';
+COMMENT ON COLUMN sbx_provider.capabilities IS 'declared capability profile; NULL = synchronous execution and file transfer only';
+COMMENT ON COLUMN sbx_provider.signals IS 'declared cost, latency and reliability; NULL = equal placeholders';
+COMMENT ON COLUMN sbx_provider.capacity IS 'limits of the account and demand of one sandbox';
+COMMENT ON COLUMN sbx_provider.registered_by IS 'role that wrote the row; endpoint overrides need it to be superuser';
+
+CREATE TABLE sbx_mapping (
+	id sbx_id PRIMARY KEY,
+	provider_id text COLLATE "C" NOT NULL REFERENCES sbx_provider (id),
+	provider_sandbox_id text NOT NULL CHECK (provider_sandbox_id OPERATOR(pg_catalog.<>) ''),
+	name text,
+	labels jsonb NOT NULL DEFAULT '{}',
+	state text NOT NULL
+		CHECK (state OPERATOR(pg_catalog.=) ANY (ARRAY['starting', 'started', 'stopping', 'stopped', 'failed', 'gone'])),
+	idempotency_key text,
+	request jsonb NOT NULL,
+	env_hash bytea,
+	owner regrole NOT NULL,
+	created_at timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
+	UNIQUE (provider_id, provider_sandbox_id)
+);
+CREATE UNIQUE INDEX sbx_mapping_idempotency_key
+	ON sbx_mapping (owner, idempotency_key) WHERE idempotency_key IS NOT NULL;
+COMMENT ON TABLE sbx_mapping IS 'live sandboxes: our id, the provider''s id, labels and owner';
+COMMENT ON COLUMN sbx_mapping.id IS 'durable id';
+COMMENT ON COLUMN sbx_mapping.provider_id IS 'pool that runs it';
+COMMENT ON COLUMN sbx_mapping.provider_sandbox_id IS 'the provider''s own id';
+COMMENT ON COLUMN sbx_mapping.name IS 'launch.name of the request';
+COMMENT ON COLUMN sbx_mapping.labels IS 'launch.labels of the request';
+COMMENT ON COLUMN sbx_mapping.state IS 'state when last seen';
+COMMENT ON COLUMN sbx_mapping.idempotency_key IS 'idempotencyKey of the request';
+COMMENT ON COLUMN sbx_mapping.request IS 'the request without launch.env';
+COMMENT ON COLUMN sbx_mapping.env_hash IS 'SHA-256 of launch.env; NULL when the request had none';
+COMMENT ON COLUMN sbx_mapping.owner IS 'role that provisioned it; members may use it too';
+COMMENT ON COLUMN sbx_mapping.created_at IS 'when the sandbox was recorded';
+
+ALTER TABLE sbx_mapping ENABLE ROW LEVEL SECURITY;
+ALTER TABLE sbx_mapping FORCE ROW LEVEL SECURITY;
+CREATE POLICY sbx_mapping_member ON sbx_mapping
+	USING (pg_catalog.pg_has_role(owner, 'USAGE'))
+	WITH CHECK (pg_catalog.pg_has_role(owner, 'USAGE'));
+COMMENT ON POLICY sbx_mapping_member ON sbx_mapping IS 'a sandbox belongs to the role that provisioned it and to its members';
+
+-- Registrations and mappings are the user's data; which installation this is, is not.
+SELECT pg_catalog.pg_extension_config_dump('sbx_provider', '');
+SELECT pg_catalog.pg_extension_config_dump('sbx_mapping', '');
+
+CREATE VIEW sbx_sandboxes WITH (security_invoker = true) AS
+	SELECT id, provider_id, provider_sandbox_id, name, labels, state, created_at
+	FROM sbx_mapping;
+COMMENT ON VIEW sbx_sandboxes IS 'the caller''s own sandboxes';
+
+--
+-- Registration
+--
+
+CREATE FUNCTION sbx_provider_check() RETURNS trigger
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION sbx_provider_check() IS 'validates a registration however it is written';
+
+CREATE TRIGGER sbx_provider_check BEFORE INSERT OR UPDATE ON sbx_provider
+	FOR EACH ROW EXECUTE FUNCTION sbx_provider_check();
+
+CREATE FUNCTION sbx_provider_kinds(
+	OUT kind text, OUT operations text[], OUT settings jsonb, OUT credential jsonb
+) RETURNS SETOF record
+	AS 'MODULE_PATHNAME', 'sbx_provider_kinds_sql' LANGUAGE C STABLE PARALLEL SAFE ROWS 10;
+COMMENT ON FUNCTION sbx_provider_kinds() IS 'the provider kinds, what they can do and what they need';
+
+CREATE FUNCTION sbx_register_provider(
+	id text, kind text, settings jsonb DEFAULT '{}',
+	capabilities jsonb DEFAULT NULL, signals jsonb DEFAULT NULL, capacity jsonb DEFAULT NULL
+) RETURNS void
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION sbx_register_provider(text, text, jsonb, jsonb, jsonb, jsonb) IS 'register a provider pool';
+
+CREATE FUNCTION sbx_update_provider(
+	id text, enabled boolean DEFAULT NULL, settings jsonb DEFAULT NULL,
+	capabilities jsonb DEFAULT NULL, signals jsonb DEFAULT NULL, capacity jsonb DEFAULT NULL
+) RETURNS void
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION sbx_update_provider(text, boolean, jsonb, jsonb, jsonb, jsonb) IS 'change a registration; NULL leaves a part as it is';
+
+CREATE FUNCTION sbx_unregister_provider(id text) RETURNS void
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE STRICT;
+COMMENT ON FUNCTION sbx_unregister_provider(text) IS 'remove a registration that has no sandboxes';
+
+--
+-- Credentials: in the session's memory, nowhere else
+--
+
+CREATE FUNCTION sbx_set_credential(provider text, credential sbx_secret) RETURNS void
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE STRICT;
+COMMENT ON FUNCTION sbx_set_credential(text, sbx_secret) IS 'remember a credential for this session';
+
+CREATE FUNCTION sbx_set_local_credential(provider text, credential sbx_secret) RETURNS void
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE STRICT;
+COMMENT ON FUNCTION sbx_set_local_credential(text, sbx_secret) IS 'remember a credential for this transaction';
+
+CREATE FUNCTION sbx_clear_credentials(provider text DEFAULT NULL) RETURNS void
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION sbx_clear_credentials(text) IS 'forget the credential of one provider, or all of them';
+
+CREATE FUNCTION sbx_credential_list(OUT provider text, OUT scope text) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 10;
+COMMENT ON FUNCTION sbx_credential_list() IS 'which credentials this session can use now';
+
+CREATE VIEW sbx_credentials AS SELECT provider, scope FROM sbx_credential_list();
+COMMENT ON VIEW sbx_credentials IS 'which credentials this session can use now; never their values';
+
+CREATE FUNCTION sbx_credential_input_begin() RETURNS trigger
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION sbx_credential_input_begin() IS 'keeps the lines of a COPY out of the server log';
+
+CREATE FUNCTION sbx_credential_input_row() RETURNS trigger
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION sbx_credential_input_row() IS 'takes one credential document';
+
+CREATE VIEW sbx_credential_input AS SELECT NULL::text AS document WHERE false;
+COMMENT ON VIEW sbx_credential_input IS 'write-only: one JSON document {"provider","credential","scope"} a row';
+
+CREATE TRIGGER sbx_credential_input_begin BEFORE INSERT ON sbx_credential_input
+	FOR EACH STATEMENT EXECUTE FUNCTION sbx_credential_input_begin();
+CREATE TRIGGER sbx_credential_input_row INSTEAD OF INSERT ON sbx_credential_input
+	FOR EACH ROW EXECUTE FUNCTION sbx_credential_input_row();
+
+--
+-- Routing
+--
+
+CREATE FUNCTION sbx_route(request jsonb DEFAULT '{}', policy text DEFAULT NULL) RETURNS SETOF text
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 10;
+COMMENT ON FUNCTION sbx_route(jsonb, text) IS 'the eligible pools, best first';
+
+CREATE FUNCTION sbx_route_explain(
+	request jsonb DEFAULT '{}', policy text DEFAULT NULL,
+	detached boolean DEFAULT false, read_capacity boolean DEFAULT false,
+	OUT "position" integer, OUT provider_id text, OUT eligible boolean, OUT rejections text[],
+	OUT score double precision, OUT cost_part double precision, OUT latency_part double precision,
+	OUT reliability_part double precision, OUT signals jsonb, OUT capacity text, OUT reason text
+) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 10;
+COMMENT ON FUNCTION sbx_route_explain(jsonb, text, boolean, boolean) IS 'one row per registered pool: where sbx_provision would go, and why not elsewhere';
+
+--
+-- Sandboxes
+--
+
+CREATE FUNCTION sbx_new_id() RETURNS sbx_id
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION sbx_new_id() IS 'a fresh sandbox id, to be given to sbx_provision';
+
+CREATE FUNCTION sbx_provision(request jsonb DEFAULT '{}', policy text DEFAULT NULL, id text DEFAULT NULL) RETURNS sbx_id
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION sbx_provision(jsonb, text, text) IS 'launch a sandbox on the best eligible pool and wait until it is ready';
+
+CREATE FUNCTION sbx_get(
+	INOUT id text, OUT provider_id text, OUT provider_sandbox_id text, OUT name text,
+	OUT labels jsonb, OUT state text, OUT created_at timestamptz
+) RETURNS record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE STRICT COST 100000;
+COMMENT ON FUNCTION sbx_get(text) IS 'what is known about a sandbox, with its state at the provider now';
+
+CREATE FUNCTION sbx_run_script(
+	id text, command text, env jsonb DEFAULT '{}', cwd text DEFAULT NULL,
+	timeout interval DEFAULT NULL, session text DEFAULT NULL,
+	OUT output text, OUT stdout text, OUT stderr text, OUT exit_code integer, OUT truncated boolean
+) RETURNS record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION sbx_run_script(text, text, jsonb, text, interval, text) IS 'run a script in a sandbox and wait for its end';
+
+CREATE FUNCTION sbx_destroy(id text) RETURNS boolean
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE STRICT COST 100000;
+COMMENT ON FUNCTION sbx_destroy(text) IS 'destroy a sandbox: true = destroyed now, false = it was gone already';
+
+--
+-- Observability
+--
+
+CREATE FUNCTION sbx_recent_events(
+	OUT at timestamptz, OUT event text, OUT sbx_id text, OUT provider_id text,
+	OUT attempt integer, OUT detail jsonb
+) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 100;
+COMMENT ON FUNCTION sbx_recent_events() IS 'the latest events of this session, oldest first';
+
+--
+-- Nobody but the owner has any of this until it is granted
+--
+
+REVOKE ALL ON TABLE sbx_installation, sbx_provider, sbx_mapping, sbx_sandboxes,
+	sbx_credentials, sbx_credential_input FROM PUBLIC;
+REVOKE ALL ON FUNCTION
+	sbx_provider_check(), sbx_provider_kinds(),
+	sbx_register_provider(text, text, jsonb, jsonb, jsonb, jsonb),
+	sbx_update_provider(text, boolean, jsonb, jsonb, jsonb, jsonb),
+	sbx_unregister_provider(text),
+	sbx_set_credential(text, sbx_secret), sbx_set_local_credential(text, sbx_secret),
+	sbx_clear_credentials(text), sbx_credential_list(),
+	sbx_credential_input_begin(), sbx_credential_input_row(),
+	sbx_route(jsonb, text), sbx_route_explain(jsonb, text, boolean, boolean),
+	sbx_new_id(), sbx_provision(jsonb, text, text), sbx_get(text),
+	sbx_run_script(text, text, jsonb, text, interval, text), sbx_destroy(text),
+	sbx_recent_events()
+FROM PUBLIC;
+REVOKE ALL ON TYPE sbx_secret, sbx_id FROM PUBLIC;

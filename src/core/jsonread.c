@@ -1,0 +1,316 @@
+/*
+ * jsonread.c
+ *		Reading jsonb documents strictly: every value checked, every fault named
+ *		by its path.
+ */
+#include "core/jsonread.h"
+
+#include <math.h>
+
+#include "utils/builtins.h"
+#include "utils/numeric.h"
+
+/* Whole numbers above this are not exact in a JSON number (2^53). */
+#define SBX_MAX_EXACT_INTEGER 9007199254740992.0
+
+void
+sbx_jsonb_document(SbxDocument document, const char *path, Jsonb *jsonb,
+                   JsonbValue *value)
+{
+	if (VARSIZE_ANY_EXHDR(jsonb) > SBX_MAX_DOCUMENT)
+		sbx_error_document(document, path, SBX_REASON_TOO_LARGE, NULL);
+	if (!JB_ROOT_IS_OBJECT(jsonb))
+		sbx_error_document(document, path, SBX_REASON_WRONG_TYPE, NULL);
+
+	value->type = jbvBinary;
+	value->val.binary.data = &jsonb->root;
+	value->val.binary.len = VARSIZE_ANY_EXHDR(jsonb);
+}
+
+char *
+sbx_jsonb_path(const char *path, const char *key)
+{
+	return psprintf("%s.%s", path, key);
+}
+
+static bool
+is_container(const JsonbValue *value, bool object)
+{
+	if (value->type != jbvBinary)
+		return false;
+	return object ? JsonContainerIsObject(value->val.binary.data)
+	              : (JsonContainerIsArray(value->val.binary.data) &&
+	                 !JsonContainerIsScalar(value->val.binary.data));
+}
+
+static int
+find_key(const char *const *keys, int count, const char *key, int length)
+{
+	for (int i = 0; i < count; i++)
+	{
+		if (strncmp(keys[i], key, length) == 0 && keys[i][length] == '\0')
+			return i;
+	}
+	return -1;
+}
+
+void
+sbx_jsonb_members(SbxDocument document, const char *path, const JsonbValue *object,
+                  const char *const *keys, int count, JsonbValue *members,
+                  bool *present)
+{
+	JsonbIterator *iterator;
+	JsonbIteratorToken token;
+	JsonbValue item;
+	int current = -1;
+
+	Assert(count <= SBX_MAX_KEYS);
+	for (int i = 0; i < count; i++)
+	{
+		members[i].type = jbvNull;
+		if (present != NULL)
+			present[i] = false;
+	}
+	if (object->type == jbvNull)
+		return;
+	if (!is_container(object, true))
+		sbx_error_document(document, path, SBX_REASON_WRONG_TYPE, NULL);
+
+	iterator = JsonbIteratorInit(object->val.binary.data);
+	(void) JsonbIteratorNext(&iterator, &item, true);
+	while ((token = JsonbIteratorNext(&iterator, &item, true)) != WJB_END_OBJECT)
+	{
+		if (token == WJB_KEY)
+		{
+			current = find_key(keys, count, item.val.string.val, item.val.string.len);
+			if (current < 0)
+			{
+				char *key = pnstrdup(item.val.string.val, item.val.string.len);
+
+				sbx_error_document(document, sbx_jsonb_path(path, key),
+				                   SBX_REASON_UNKNOWN_KEY,
+				                   document == SBX_DOCUMENT_CREDENTIAL
+				                       ? NULL
+				                       : sbx_error_nearest_hint(key, keys, count));
+			}
+		}
+		else
+		{
+			members[current] = item;
+			if (present != NULL)
+				present[current] = true;
+		}
+	}
+}
+
+static void
+check_bytes(SbxDocument document, const char *path, const char *string, int length)
+{
+	if (length == 0)
+		sbx_error_document(document, path, SBX_REASON_EMPTY, NULL);
+	for (int i = 0; i < length; i++)
+	{
+		unsigned char byte = string[i];
+
+		if (byte < 0x20 || byte == 0x7f)
+			sbx_error_document(document, path, SBX_REASON_CONTROL_CHARACTER, NULL);
+	}
+}
+
+void
+sbx_check_text(SbxDocument document, const char *path, const char *string)
+{
+	check_bytes(document, path, string, strlen(string));
+}
+
+char *
+sbx_jsonb_text(SbxDocument document, const char *path, const JsonbValue *value)
+{
+	if (value->type == jbvNull)
+		return NULL;
+	if (value->type != jbvString)
+		sbx_error_document(document, path, SBX_REASON_WRONG_TYPE, NULL);
+	check_bytes(document, path, value->val.string.val, value->val.string.len);
+	return pnstrdup(value->val.string.val, value->val.string.len);
+}
+
+/* The plain cast would raise 22003 for 1e400; ours names the path. */
+static double
+finite_number(SbxDocument document, const char *path, const JsonbValue *value)
+{
+	double number;
+
+	if (value->type != jbvNumeric)
+		sbx_error_document(document, path, SBX_REASON_WRONG_TYPE, NULL);
+	number = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow,
+	                                            NumericGetDatum(value->val.numeric)));
+	if (!isfinite(number))
+		sbx_error_document(document, path, SBX_REASON_NOT_FINITE, NULL);
+	return number;
+}
+
+static int64
+whole_number(SbxDocument document, const char *path, double number)
+{
+	if (number != floor(number))
+		sbx_error_document(document, path, SBX_REASON_NOT_INTEGER, NULL);
+	if (fabs(number) > SBX_MAX_EXACT_INTEGER)
+		sbx_error_document(document, path, SBX_REASON_OUT_OF_RANGE, NULL);
+	return (int64) number;
+}
+
+double
+sbx_jsonb_double(SbxDocument document, const char *path, const JsonbValue *value,
+                 double absent)
+{
+	double number;
+
+	if (value->type == jbvNull)
+		return absent;
+	number = finite_number(document, path, value);
+	if (number < 0)
+		sbx_error_document(document, path, SBX_REASON_NEGATIVE, NULL);
+	return number;
+}
+
+int64
+sbx_jsonb_int64(SbxDocument document, const char *path, const JsonbValue *value,
+                int64 absent)
+{
+	if (value->type == jbvNull)
+		return absent;
+	return whole_number(document, path, sbx_jsonb_double(document, path, value, 0));
+}
+
+int64
+sbx_jsonb_range(SbxDocument document, const char *path, const JsonbValue *value,
+                int64 minimum, int64 maximum)
+{
+	int64 number = whole_number(document, path, finite_number(document, path, value));
+
+	if (number < minimum || number > maximum)
+		sbx_error_document(document, path, SBX_REASON_OUT_OF_RANGE, NULL);
+	return number;
+}
+
+bool
+sbx_jsonb_bool(SbxDocument document, const char *path, const JsonbValue *value,
+               bool absent)
+{
+	if (value->type == jbvNull)
+		return absent;
+	if (value->type != jbvBool)
+		sbx_error_document(document, path, SBX_REASON_WRONG_TYPE, NULL);
+	return value->val.boolean;
+}
+
+int
+sbx_jsonb_word(SbxDocument document, const char *path, const JsonbValue *value,
+               const char *const *words, int count, int absent)
+{
+	char *string = sbx_jsonb_text(document, path, value);
+	int found;
+
+	if (string == NULL)
+		return absent;
+	found = find_key(words, count, string, strlen(string));
+	if (found < 0)
+		sbx_error_document(document, path, SBX_REASON_UNKNOWN_NAME,
+		                   sbx_error_nearest_hint(string, words, count));
+	return found;
+}
+
+char **
+sbx_jsonb_texts(SbxDocument document, const char *path, const JsonbValue *value,
+                int *count)
+{
+	JsonbIterator *iterator;
+	JsonbValue item;
+	char **texts;
+	int n = 0;
+
+	*count = 0;
+	if (value->type == jbvNull)
+		return NULL;
+	if (!is_container(value, false))
+		sbx_error_document(document, path, SBX_REASON_WRONG_TYPE, NULL);
+	if (JsonContainerSize(value->val.binary.data) > SBX_MAX_MEMBERS)
+		sbx_error_document(document, path, SBX_REASON_TOO_MANY, NULL);
+
+	texts = palloc(sizeof(char *) * (JsonContainerSize(value->val.binary.data) + 1));
+	iterator = JsonbIteratorInit(value->val.binary.data);
+	(void) JsonbIteratorNext(&iterator, &item, true);
+	while (JsonbIteratorNext(&iterator, &item, true) != WJB_END_ARRAY)
+	{
+		/* A null in a list is no absence: there is a member, of the wrong type. */
+		if (item.type != jbvString)
+			sbx_error_document(document, path, SBX_REASON_WRONG_TYPE, NULL);
+		texts[n] = sbx_jsonb_text(document, path, &item);
+		for (int i = 0; i < n; i++)
+		{
+			if (strcmp(texts[i], texts[n]) == 0)
+				sbx_error_document(document, path, SBX_REASON_DUPLICATE, NULL);
+		}
+		n++;
+	}
+	*count = n;
+	return texts;
+}
+
+SbxText *
+sbx_jsonb_pairs(SbxDocument document, const char *path, const JsonbValue *value,
+                bool free_values, int *count)
+{
+	JsonbIterator *iterator;
+	JsonbIteratorToken token;
+	JsonbValue item;
+	SbxText *pairs;
+	int n = 0;
+
+	*count = 0;
+	if (value->type == jbvNull)
+		return NULL;
+	if (!is_container(value, true))
+		sbx_error_document(document, path, SBX_REASON_WRONG_TYPE, NULL);
+	if (JsonContainerSize(value->val.binary.data) > SBX_MAX_MEMBERS)
+		sbx_error_document(document, path, SBX_REASON_TOO_MANY, NULL);
+
+	pairs = palloc(sizeof(SbxText) * (JsonContainerSize(value->val.binary.data) + 1));
+	iterator = JsonbIteratorInit(value->val.binary.data);
+	(void) JsonbIteratorNext(&iterator, &item, true);
+	while ((token = JsonbIteratorNext(&iterator, &item, true)) != WJB_END_OBJECT)
+	{
+		if (token == WJB_KEY)
+		{
+			check_bytes(document, path, item.val.string.val, item.val.string.len);
+			pairs[n].key = pnstrdup(item.val.string.val, item.val.string.len);
+		}
+		else
+		{
+			char *member = sbx_jsonb_path(path, pairs[n].key);
+
+			if (item.type != jbvString)
+				sbx_error_document(document, member, SBX_REASON_WRONG_TYPE, NULL);
+			pairs[n].value = free_values
+			                     ? pnstrdup(item.val.string.val, item.val.string.len)
+			                     : sbx_jsonb_text(document, member, &item);
+			n++;
+		}
+	}
+	*count = n;
+	return pairs;
+}
+
+bool
+sbx_is_environment_name(const char *name)
+{
+	if (*name == '\0' || (*name >= '0' && *name <= '9'))
+		return false;
+	for (; *name != '\0'; name++)
+	{
+		if (!((*name >= 'A' && *name <= 'Z') || (*name >= 'a' && *name <= 'z') ||
+		      (*name >= '0' && *name <= '9') || *name == '_'))
+			return false;
+	}
+	return true;
+}

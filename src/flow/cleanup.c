@@ -1,0 +1,312 @@
+/*
+ * cleanup.c
+ *		What was launched and is not committed yet: destroyed when the
+ *		(sub)transaction that launched it does not commit.
+ *
+ * The transaction callbacks only mark.  The work is done from the resource
+ * release callback, after locks are released, so that nobody waits for our
+ * network.  There everything that can fail is forbidden: no catalog, no SPI, no
+ * palloc that matters.  Operations and the second engine were made before the
+ * launch; the rest is malloc'ed by libcurl and may fail without raising.
+ *
+ * Entries are dropped only at COMMIT and PREPARE, where an error would be a
+ * PANIC: dropping is free() and munmap().
+ */
+#include "flow/cleanup.h"
+
+#include "access/xact.h"
+#include "flow/session.h"
+#include "observe/error.h"
+#include "observe/event.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+
+/* Time left once a cancel or terminate is pending. */
+#define HURRIED_MS 500
+
+/* Destroyed at once; more take turns within the same budget. */
+#define MAX_BATCH 100
+
+struct SbxPending
+{
+	SbxPending *next;
+	SubTransactionId subid; /* lives and dies with it */
+	bool armed;             /* its (sub)transaction is being aborted */
+	char sbx_id[40];
+	char provider_id[64];
+	SbxOp *launch;
+	SbxOp *destroy;
+	SbxCredential *credential;
+};
+
+static SbxPending *pending_list = NULL;
+
+/* Anything armed?  The release callback runs for every resource owner. */
+static bool armed = false;
+
+/* What is left of the budget of this unwinding; -1 = none has begun. */
+static int64 budget_ms = -1;
+
+static void
+discard(SbxPending *pending)
+{
+	sbx_op_free(pending->launch);
+	sbx_op_free(pending->destroy);
+	if (pending->credential != NULL)
+		sbx_credential_unpin(pending->credential);
+	free(pending);
+}
+
+/* --- reports: also from inside an abort, so they swallow their own failure ----- */
+
+static void
+warn_left_over(const SbxPending *pending)
+{
+	StringInfoData detail;
+	const char *sandbox = pending->destroy->sandbox_id;
+
+	sbx_detail_open(&detail);
+	sbx_detail_text(&detail, "sbxId", pending->sbx_id);
+	sbx_detail_text(&detail, "providerId", pending->provider_id);
+	sbx_detail_text(&detail, "providerSandboxId", *sandbox == '\0' ? NULL : sandbox);
+	sbx_detail_close(&detail);
+	ereport(WARNING,
+	        (errcode(SBX_ERRCODE_PROVIDER_RUNTIME),
+	         *sandbox == '\0'
+	             ? errmsg("could not confirm that sandbox \"%s\" was not created",
+	                      pending->sbx_id)
+	             : errmsg("could not destroy sandbox \"%s\"", pending->sbx_id),
+	         errdetail_internal("%s", detail.data),
+	         errhint("Look for this name at the provider and delete it there."),
+	         errhidestmt(true), errhidecontext(true)));
+}
+
+static void
+report(const SbxPending *pending)
+{
+	ErrorContextCallback *saved = error_context_stack;
+	MemoryContext context = CurrentMemoryContext;
+
+	sbx_event_emit(SBX_EVENT_CLEANUP_FINISHED, pending->sbx_id, pending->provider_id, 0,
+	               pending->destroy->failure.provider_code, SBX_UNSET,
+	               pending->destroy->succeeded ? SBX_TRUE : SBX_FALSE);
+	if (pending->destroy->succeeded)
+		return;
+
+	/* Not the context of a PL/pgSQL statement that is being rolled back. */
+	error_context_stack = NULL;
+	PG_TRY();
+	{
+		warn_left_over(pending);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+	}
+	PG_END_TRY();
+	error_context_stack = saved;
+}
+
+/* --- the work ------------------------------------------------------------------- */
+
+/*
+ * Unlink up to MAX_BATCH armed entries.  What was never sent needs no network
+ * and is dropped here.
+ */
+static int
+take_armed(SbxPending **batch)
+{
+	SbxPending **link = &pending_list;
+	int count = 0;
+
+	while (*link != NULL && count < MAX_BATCH)
+	{
+		SbxPending *pending = *link;
+
+		if (!pending->armed)
+		{
+			link = &pending->next;
+			continue;
+		}
+		*link = pending->next;
+		if (pending->launch->anything_sent)
+			batch[count++] = pending;
+		else
+			discard(pending);
+	}
+	return count;
+}
+
+static void
+destroy_batch(SbxPending **batch, int count)
+{
+	SbxOp *ops[MAX_BATCH];
+	SbxEngine *engine = sbx_session_abort_engine();
+
+	for (int i = 0; i < count; i++)
+	{
+		ops[i] = batch[i]->destroy;
+		memcpy(ops[i]->sandbox_id, batch[i]->launch->sandbox_id,
+		       sizeof(ops[i]->sandbox_id));
+	}
+	if (engine != NULL)
+		budget_ms -= sbx_engine_run_aborting(engine, ops, count, sbx_session_settings(),
+		                                     budget_ms, Min(budget_ms, HURRIED_MS));
+	budget_ms = Max(budget_ms, 0);
+	for (int i = 0; i < count; i++)
+	{
+		report(batch[i]);
+		discard(batch[i]);
+	}
+}
+
+static void
+release_callback(ResourceReleasePhase phase, bool is_commit, bool is_top_level,
+                 void *arg)
+{
+	SbxPending *batch[MAX_BATCH];
+	int count;
+
+	if (!armed || phase != RESOURCE_RELEASE_AFTER_LOCKS || is_commit)
+		return;
+	armed = false;
+	while ((count = take_armed(batch)) > 0)
+		destroy_batch(batch, count);
+}
+
+/* --- marking ---------------------------------------------------------------------- */
+
+static void
+arm(SbxPending *pending)
+{
+	pending->armed = true;
+	armed = true;
+	if (budget_ms < 0)
+		budget_ms = sbx_abort_cleanup_timeout;
+}
+
+static void
+drop_all(void)
+{
+	while (pending_list != NULL)
+	{
+		SbxPending *pending = pending_list;
+
+		pending_list = pending->next;
+		discard(pending);
+	}
+}
+
+static void
+transaction_callback(XactEvent event, void *arg)
+{
+	switch (event)
+	{
+		case XACT_EVENT_ABORT:
+			for (SbxPending *pending = pending_list; pending != NULL;
+			     pending = pending->next)
+				arm(pending);
+			break;
+		case XACT_EVENT_PRE_PREPARE:
+			if (pending_list != NULL)
+				ereport(WARNING,
+				        (errmsg("sandboxes of a prepared transaction outlive ROLLBACK "
+				                "PREPARED"),
+				         errdetail("Nothing of this session is left then to destroy "
+				                   "them.")));
+			break;
+		case XACT_EVENT_COMMIT:
+		case XACT_EVENT_PREPARE:
+			drop_all();
+			break;
+		default:
+			break;
+	}
+}
+
+static void
+subtransaction_callback(SubXactEvent event, SubTransactionId subid,
+                        SubTransactionId parent_subid, void *arg)
+{
+	if (event == SUBXACT_EVENT_START_SUB)
+		budget_ms = -1;
+	for (SbxPending *pending = pending_list; pending != NULL; pending = pending->next)
+	{
+		if (pending->subid != subid)
+			continue;
+		if (event == SUBXACT_EVENT_COMMIT_SUB)
+			pending->subid = parent_subid;
+		else if (event == SUBXACT_EVENT_ABORT_SUB)
+			arm(pending);
+	}
+}
+
+/* --- entries ------------------------------------------------------------------------ */
+
+void
+sbx_cleanup_new_call(void)
+{
+	budget_ms = -1;
+}
+
+static void
+register_callbacks(void)
+{
+	static bool registered = false;
+
+	if (registered)
+		return;
+	RegisterXactCallback(transaction_callback, NULL);
+	RegisterSubXactCallback(subtransaction_callback, NULL);
+	RegisterResourceReleaseCallback(release_callback, NULL);
+	registered = true;
+}
+
+SbxPending *
+sbx_cleanup_expect(const char *sbx_id, const char *provider_id, SbxOp *launch,
+                   SbxOp *destroy, SbxCredential *credential)
+{
+	SbxPending *pending = calloc(1, sizeof(SbxPending));
+
+	if (pending == NULL || launch == NULL || destroy == NULL)
+	{
+		free(pending);
+		sbx_op_free(launch);
+		sbx_op_free(destroy);
+		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
+	}
+	pending->launch = launch;
+	pending->destroy = destroy;
+	pending->credential = credential;
+	sbx_credential_pin(credential);
+	strlcpy(pending->sbx_id, sbx_id, sizeof(pending->sbx_id));
+	strlcpy(pending->provider_id, provider_id, sizeof(pending->provider_id));
+	pending->subid = GetCurrentSubTransactionId();
+
+	register_callbacks();
+	pending->next = pending_list;
+	pending_list = pending;
+	return pending;
+}
+
+SbxPending *
+sbx_cleanup_find(const char *sbx_id)
+{
+	SbxPending *pending = pending_list;
+
+	while (pending != NULL && strcmp(pending->sbx_id, sbx_id) != 0)
+		pending = pending->next;
+	return pending;
+}
+
+void
+sbx_cleanup_resolved(SbxPending *pending)
+{
+	SbxPending **link = &pending_list;
+
+	while (*link != pending)
+		link = &(*link)->next;
+	*link = pending->next;
+	discard(pending);
+}

@@ -1,0 +1,352 @@
+/*
+ * provision.c
+ *		sbx_provision: from a request to a sandbox that accepts commands.
+ *
+ * The order is what makes it safe: lock of the id, entry in the pending list,
+ * first byte, mapping row, commit.  Whatever breaks in between, the entry knows
+ * what may exist at the provider and destroys it.
+ */
+#include "compat.h"
+
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "flow/cleanup.h"
+#include "flow/failure.h"
+#include "flow/plan.h"
+#include "flow/session.h"
+#include "miscadmin.h"
+#include "observe/error.h"
+#include "observe/event.h"
+#include "store/mapping.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/jsonb.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+
+/*
+ * How long the failing statement itself looks for what an unknown outcome may
+ * have left behind; after that it is abort cleanup's.
+ */
+#define RESOLVE_MS 5000
+
+/* Time to destroy a sandbox that could not be recorded. */
+#define DESTROY_UNRECORDED_MS 10000
+
+/* Abort cleanup's own operation: the real limit is its budget. */
+#define ABORT_DESTROY_MS 60000
+
+/* Labels of our own beside the caller's. */
+#define ROUTER_LABELS 3
+
+/* One call of sbx_provision. */
+typedef struct Provisioning
+{
+	char *id;
+	Jsonb *request_jsonb;
+	SbxPlan *plan;
+	SbxAccess access;
+	SbxLaunchInput input;
+	SbxPending *pending;
+	SbxOp *launch; /* owned by pending */
+} Provisioning;
+
+/* --- ids ------------------------------------------------------------------------ */
+
+static char *
+new_id(void)
+{
+	unsigned char random[16];
+	char *id = palloc(SBX_ID_LENGTH + 1);
+
+	if (!pg_strong_random(random, sizeof(random)))
+		ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR),
+		                errmsg("could not generate a random sandbox id")));
+	memcpy(id, "sbx_", 4);
+	for (int i = 0; i < 16; i++)
+		snprintf(id + 4 + 2 * i, 3, "%02x", random[i]);
+	return id;
+}
+
+/*
+ * sbx_new_id() returns sbx_id
+ *		From the strong random source.
+ */
+PG_FUNCTION_INFO_V1(sbx_new_id);
+Datum
+sbx_new_id(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_DATUM(CStringGetTextDatum(new_id()));
+}
+
+/* The caller's id, or a fresh one; locked and not in use. */
+static char *
+claim_id(const char *given)
+{
+	char *id;
+
+	if (given == NULL)
+		id = new_id();
+	else if (sbx_is_sandbox_id(given))
+		id = pstrdup(given);
+	else
+		sbx_error_document(SBX_DOCUMENT_ARGUMENT, "id", SBX_REASON_BAD_FORMAT,
+		                   _("Use sbx_new_id() to make one."));
+
+	/* The look-up has to come after the lock. */
+	if (!sbx_mapping_lock(id) || sbx_mapping_exists(id))
+		sbx_error_document(SBX_DOCUMENT_ARGUMENT, "id", SBX_REASON_IN_USE,
+		                   _("Use sbx_new_id() to make one."));
+	return id;
+}
+
+/* --- what the provider is asked for ------------------------------------------------ */
+
+static SbxPair *
+wire_pairs(const SbxText *pairs, int count, int extra)
+{
+	SbxPair *wire = palloc(sizeof(SbxPair) * (count + extra + 1));
+
+	for (int i = 0; i < count; i++)
+	{
+		wire[i].key = sbx_session_to_utf8(pairs[i].key);
+		wire[i].value = sbx_session_to_utf8(pairs[i].value);
+	}
+	return wire;
+}
+
+static void
+build_input(Provisioning *provisioning)
+{
+	const SbxRequest *request = provisioning->plan->request;
+	SbxLaunchInput *input = &provisioning->input;
+	SbxPair *labels = wire_pairs(request->labels, request->label_count, ROUTER_LABELS);
+	int count = request->label_count;
+
+	labels[count++] = (SbxPair){"sbx-router-id", provisioning->id};
+	labels[count++] = (SbxPair){"sbx-router-db", sbx_mapping_database_label()};
+	if (request->name != NULL)
+		labels[count++] =
+		    (SbxPair){"sbx-router-name", sbx_session_to_utf8(request->name)};
+	input->unique_name = provisioning->id;
+	input->labels = labels;
+	input->label_count = count;
+	input->env = wire_pairs(request->env, request->env_count, 0);
+	input->env_count = request->env_count;
+	input->create_timeout_ms = request->create_timeout_ms;
+}
+
+/* --- after a launch that failed ------------------------------------------------------ */
+
+/*
+ * A destroy of what the launch may have made, with interrupts enabled; true =
+ * nothing is left.  Drops the pending entry then.
+ */
+static bool
+destroy_now(Provisioning *provisioning, int64 timeout_ms)
+{
+	const SbxProviderKind *kind = provisioning->access.provider->kind;
+	const char *sandbox_id = provisioning->launch->sandbox_id;
+	SbxTarget target = {*sandbox_id == '\0' ? NULL : sandbox_id, provisioning->id};
+	SbxOp *destroy;
+	bool succeeded;
+
+	destroy = sbx_session_hold(
+	    kind->destroy(&provisioning->access.account, &target, timeout_ms),
+	    provisioning->access.credential);
+	sbx_session_run(destroy);
+	succeeded = destroy->succeeded;
+	if (!succeeded)
+		return false;
+	sbx_event_emit(SBX_EVENT_CLEANUP_FINISHED, provisioning->id,
+	               provisioning->access.provider->pool.id, 0, NULL, SBX_UNSET,
+	               SBX_TRUE);
+	sbx_cleanup_resolved(provisioning->pending);
+	return true;
+}
+
+static void
+fail_launch(Provisioning *provisioning)
+{
+	const char *provider_id = provisioning->access.provider->pool.id;
+	SbxFailure failure = provisioning->launch->failure;
+
+	sbx_event_emit(SBX_EVENT_ATTEMPT_FAILED, provisioning->id, provider_id, 1,
+	               failure.provider_code, SBX_FALSE, SBX_UNSET);
+	if (failure.allocation == SBX_ALLOCATION_NONE)
+		sbx_cleanup_resolved(provisioning->pending);
+	else
+		(void) destroy_now(provisioning, RESOLVE_MS);
+	sbx_failure_launch(provider_id, &failure);
+}
+
+/* --- the mapping row -------------------------------------------------------------------- */
+
+static Jsonb *
+member_of(Jsonb *object, const char *key)
+{
+	JsonbValue value;
+
+	if (object == NULL || !JB_ROOT_IS_OBJECT(object) ||
+	    getKeyJsonValueFromContainer(&object->root, key, strlen(key), &value) == NULL ||
+	    value.type == jbvNull)
+		return NULL;
+	return JsonbValueToJsonb(&value);
+}
+
+/* The request as it is kept: launch.env may hold secrets and is left out. */
+static Jsonb *
+without_env(Jsonb *request)
+{
+	Datum keys[2] = {CStringGetTextDatum("launch"), CStringGetTextDatum("env")};
+	ArrayType *path = construct_array(keys, 2, TEXTOID, -1, false, TYPALIGN_INT);
+
+	return DatumGetJsonbP(DirectFunctionCall2(
+	    jsonb_delete_path, JsonbPGetDatum(request), PointerGetDatum(path)));
+}
+
+static void
+build_mapping(const Provisioning *provisioning, SbxMapping *mapping)
+{
+	Jsonb *launch = member_of(provisioning->request_jsonb, "launch");
+	Jsonb *labels = member_of(launch, "labels");
+
+	memset(mapping, 0, sizeof(*mapping));
+	mapping->id = provisioning->id;
+	mapping->provider_id = provisioning->access.provider->pool.id;
+	mapping->provider_sandbox_id = provisioning->launch->sandbox_id;
+	mapping->name = provisioning->plan->request->name;
+	mapping->labels =
+	    labels != NULL
+	        ? labels
+	        : DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum("{}")));
+	mapping->state = "started";
+	mapping->request = without_env(provisioning->request_jsonb);
+	mapping->env = member_of(launch, "env");
+	mapping->owner = GetUserId();
+}
+
+/*
+ * The sandbox exists but cannot be recorded: destroy it while the transaction
+ * still lives, then raise what went wrong.
+ */
+static void
+fail_mapping(Provisioning *provisioning, ErrorData *error)
+{
+	const char *provider_id = provisioning->access.provider->pool.id;
+
+	sbx_event_emit(SBX_EVENT_MAPPING_FAILED, provisioning->id, provider_id, 1, NULL,
+	               SBX_UNSET, SBX_UNSET);
+	if (!destroy_now(provisioning, DESTROY_UNRECORDED_MS))
+		sbx_event_emit(SBX_EVENT_CLEANUP_FINISHED, provisioning->id, provider_id, 0,
+		               NULL, SBX_UNSET, SBX_FALSE);
+	ReThrowError(error);
+}
+
+static void
+record(Provisioning *provisioning)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	SbxMapping mapping;
+	ErrorData *volatile error = NULL;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		build_mapping(provisioning, &mapping);
+		sbx_mapping_insert(&mapping);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	if (error != NULL)
+		fail_mapping(provisioning, error);
+}
+
+/* --- the main line ------------------------------------------------------------------------ */
+
+static void
+route(Provisioning *provisioning, const char *policy)
+{
+	SbxPlan *plan = sbx_plan_make(provisioning->request_jsonb, policy);
+
+	provisioning->plan = plan;
+	if (plan->eligible == 0)
+	{
+		sbx_event_emit(SBX_EVENT_ROUTE_REFUSED, NULL, NULL, 0, NULL, SBX_UNSET,
+		               SBX_UNSET);
+		sbx_plan_refuse(plan);
+	}
+	sbx_session_access(sbx_plan_provider(plan, &plan->verdicts[0]),
+	                   &provisioning->access);
+	sbx_event_emit(SBX_EVENT_ROUTE_PLANNED, NULL, plan->verdicts[0].pool->id, 0, NULL,
+	               SBX_UNSET, SBX_UNSET);
+}
+
+static void
+launch(Provisioning *provisioning)
+{
+	const SbxProvider *provider = provisioning->access.provider;
+	SbxTarget by_name = {NULL, provisioning->id};
+	SbxOp *destroy;
+
+	build_input(provisioning);
+	sbx_session_prepare_engines();
+	provisioning->launch =
+	    provider->kind->launch(&provisioning->access.account, &provisioning->input);
+	destroy = provider->kind->destroy(&provisioning->access.account, &by_name,
+	                                  ABORT_DESTROY_MS);
+	provisioning->pending =
+	    sbx_cleanup_expect(provisioning->id, provider->pool.id, provisioning->launch,
+	                       destroy, provisioning->access.credential);
+
+	sbx_event_emit(SBX_EVENT_ATTEMPT_STARTED, provisioning->id, provider->pool.id, 1,
+	               NULL, SBX_UNSET, SBX_UNSET);
+	sbx_session_run(provisioning->launch);
+	if (!provisioning->launch->succeeded)
+		fail_launch(provisioning);
+	sbx_event_emit(SBX_EVENT_ATTEMPT_SUCCEEDED, provisioning->id, provider->pool.id, 1,
+	               NULL, SBX_UNSET, SBX_UNSET);
+}
+
+/*
+ * sbx_provision(request jsonb, policy text, id text) returns sbx_id
+ *		Launches on the best eligible pool and waits until the sandbox accepts
+ *		commands.  The sandbox belongs to the transaction: if that does not commit,
+ *		the sandbox is destroyed.
+ *
+ *		Errors: SB001 invalid request or id, SB003 no eligible provider, SB005
+ *		launch failed, SB013 and 42501 unusable registration, 25006 read-only
+ *		transaction or recovery, 0A000 parts of the request language not built.
+ */
+PG_FUNCTION_INFO_V1(sbx_provision);
+Datum
+sbx_provision(PG_FUNCTION_ARGS)
+{
+	Provisioning provisioning = {0};
+	SbxCall call;
+	char *policy = PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1));
+	char *given = PG_ARGISNULL(2) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(2));
+
+	sbx_session_begin(&call);
+	sbx_session_refuse_effects("sbx_provision()");
+	if (PG_ARGISNULL(0))
+		sbx_error_document(SBX_DOCUMENT_REQUEST, "request", SBX_REASON_MISSING, NULL);
+	provisioning.request_jsonb = PG_GETARG_JSONB_P(0);
+	route(&provisioning, policy);
+	provisioning.id = claim_id(given);
+	launch(&provisioning);
+	record(&provisioning);
+	sbx_session_end(&call);
+	PG_RETURN_DATUM(CStringGetTextDatum(provisioning.id));
+}

@@ -1,0 +1,312 @@
+/*
+ * registration.c
+ *		Provider registrations from SQL, and the check that every row passes.
+ */
+#include "compat.h"
+
+#include "catalog/pg_type.h"
+#include "commands/trigger.h"
+#include "executor/spi.h"
+#include "flow/session.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "observe/error.h"
+#include "store/registry.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/json.h"
+#include "utils/jsonb.h"
+#include "utils/rel.h"
+
+static char *
+required_text(FunctionCallInfo fcinfo, int n, const char *path)
+{
+	if (PG_ARGISNULL(n))
+		sbx_error_document(SBX_DOCUMENT_PROVIDER, path, SBX_REASON_MISSING, NULL);
+	return text_to_cstring(PG_GETARG_TEXT_PP(n));
+}
+
+static Jsonb *
+optional_jsonb(FunctionCallInfo fcinfo, int n)
+{
+	return PG_ARGISNULL(n) ? NULL : PG_GETARG_JSONB_P(n);
+}
+
+static Jsonb *
+empty_object(void)
+{
+	return DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum("{}")));
+}
+
+/*
+ * sbx_register_provider(id text, kind text, settings, capabilities, signals,
+ *						 capacity jsonb) returns void
+ *		Errors: SB013 naming the path, 42501 for an endpoint override by a role
+ *		that is not superuser.
+ */
+PG_FUNCTION_INFO_V1(sbx_register_provider);
+Datum
+sbx_register_provider(PG_FUNCTION_ARGS)
+{
+	SbxRegistration registration = {0};
+	SbxProvider provider;
+
+	registration.id = required_text(fcinfo, 0, "provider.id");
+	registration.kind = required_text(fcinfo, 1, "provider.kind");
+	registration.enabled = true;
+	registration.settings = PG_ARGISNULL(2) ? empty_object() : PG_GETARG_JSONB_P(2);
+	registration.capabilities = optional_jsonb(fcinfo, 3);
+	registration.signals = optional_jsonb(fcinfo, 4);
+	registration.capacity = optional_jsonb(fcinfo, 5);
+	registration.registered_by = GetUserId();
+
+	/* The row's trigger checks again; here the error has no context of ours. */
+	sbx_registry_parse(&registration, &provider);
+	sbx_registry_check_usable(&provider);
+	sbx_registry_insert(&registration);
+	PG_RETURN_VOID();
+}
+
+static SbxRegistration *
+existing(const char *id)
+{
+	SbxRegistration *registration = sbx_registry_read(id);
+
+	if (registration == NULL)
+		sbx_error_document(SBX_DOCUMENT_PROVIDER, "provider.id",
+		                   SBX_REASON_UNKNOWN_NAME,
+		                   _("Use sbx_register_provider() to register it first."));
+	return registration;
+}
+
+/*
+ * sbx_update_provider(id text, enabled boolean, settings, capabilities, signals,
+ *					   capacity jsonb) returns void
+ *		NULL leaves a part as it is; a document replaces the whole.  The caller
+ *		becomes the role that answers for the registration.
+ */
+PG_FUNCTION_INFO_V1(sbx_update_provider);
+Datum
+sbx_update_provider(PG_FUNCTION_ARGS)
+{
+	SbxRegistration *registration = existing(required_text(fcinfo, 0, "provider.id"));
+	SbxProvider provider;
+
+	if (!PG_ARGISNULL(1))
+		registration->enabled = PG_GETARG_BOOL(1);
+	if (!PG_ARGISNULL(2))
+		registration->settings = PG_GETARG_JSONB_P(2);
+	if (!PG_ARGISNULL(3))
+		registration->capabilities = PG_GETARG_JSONB_P(3);
+	if (!PG_ARGISNULL(4))
+		registration->signals = PG_GETARG_JSONB_P(4);
+	if (!PG_ARGISNULL(5))
+		registration->capacity = PG_GETARG_JSONB_P(5);
+	registration->registered_by = GetUserId();
+	sbx_registry_parse(registration, &provider);
+	sbx_registry_check_usable(&provider);
+	sbx_registry_update(registration);
+	PG_RETURN_VOID();
+}
+
+/*
+ * sbx_unregister_provider(id text) returns void
+ *		Errors: SB013 when there is none, or while it has sandboxes.
+ */
+PG_FUNCTION_INFO_V1(sbx_unregister_provider);
+Datum
+sbx_unregister_provider(PG_FUNCTION_ARGS)
+{
+	char *id = text_to_cstring(PG_GETARG_TEXT_PP(0));
+
+	if (!sbx_registry_delete(id))
+		(void) existing(id);
+	PG_RETURN_VOID();
+}
+
+/* --- the trigger ---------------------------------------------------------------- */
+
+static Datum
+column(TriggerData *trigger, HeapTuple tuple, const char *name, bool *is_null)
+{
+	TupleDesc descriptor = RelationGetDescr(trigger->tg_relation);
+	int number = SPI_fnumber(descriptor, name);
+
+	if (number <= 0)
+		elog(ERROR, "table \"%s\" has no column \"%s\"",
+		     RelationGetRelationName(trigger->tg_relation), name);
+	return heap_getattr(tuple, number, descriptor, is_null);
+}
+
+static char *
+text_column(TriggerData *trigger, HeapTuple tuple, const char *name)
+{
+	bool is_null;
+	Datum value = column(trigger, tuple, name, &is_null);
+
+	if (is_null)
+		sbx_error_document(SBX_DOCUMENT_PROVIDER, psprintf("provider.%s", name),
+		                   SBX_REASON_MISSING, NULL);
+	return TextDatumGetCString(value);
+}
+
+static Jsonb *
+jsonb_column(TriggerData *trigger, HeapTuple tuple, const char *name)
+{
+	bool is_null;
+	Datum value = column(trigger, tuple, name, &is_null);
+
+	return is_null ? NULL : DatumGetJsonbP(value);
+}
+
+/*
+ * Who answers for the row: a role that is not superuser can only name itself,
+ * because endpoint overrides count by this column.
+ */
+static HeapTuple
+settle_registrar(TriggerData *trigger, HeapTuple tuple, Oid *registrar)
+{
+	TupleDesc descriptor = RelationGetDescr(trigger->tg_relation);
+	int number = SPI_fnumber(descriptor, "registered_by");
+	bool is_null;
+	Datum value = column(trigger, tuple, "registered_by", &is_null);
+
+	if (!is_null && superuser())
+	{
+		*registrar = DatumGetObjectId(value);
+		return tuple;
+	}
+	*registrar = GetUserId();
+	value = ObjectIdGetDatum(*registrar);
+	is_null = false;
+	return heap_modify_tuple_by_cols(tuple, descriptor, 1, &number, &value, &is_null);
+}
+
+/*
+ * sbx_provider_check() returns trigger
+ *		However a row is written, it passes the same checks as through the
+ *		functions.
+ */
+PG_FUNCTION_INFO_V1(sbx_provider_check);
+Datum
+sbx_provider_check(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = (TriggerData *) fcinfo->context;
+	SbxRegistration registration = {0};
+	SbxProvider provider;
+	HeapTuple tuple;
+	bool is_null;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
+	    !TRIGGER_FIRED_FOR_ROW(trigger->tg_event) ||
+	    TRIGGER_FIRED_BY_DELETE(trigger->tg_event))
+		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+		                errmsg("function \"%s\" was not called by trigger manager",
+		                       "sbx_provider_check")));
+	tuple = TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) ? trigger->tg_newtuple
+	                                                   : trigger->tg_trigtuple;
+	registration.id = text_column(trigger, tuple, "id");
+	registration.kind = text_column(trigger, tuple, "kind");
+	registration.enabled = DatumGetBool(column(trigger, tuple, "enabled", &is_null));
+	registration.settings = jsonb_column(trigger, tuple, "settings");
+	if (registration.settings == NULL)
+		sbx_error_document(SBX_DOCUMENT_PROVIDER, "provider.settings",
+		                   SBX_REASON_MISSING, NULL);
+	registration.capabilities = jsonb_column(trigger, tuple, "capabilities");
+	registration.signals = jsonb_column(trigger, tuple, "signals");
+	registration.capacity = jsonb_column(trigger, tuple, "capacity");
+	tuple = settle_registrar(trigger, tuple, &registration.registered_by);
+	sbx_registry_parse(&registration, &provider);
+	sbx_registry_check_usable(&provider);
+	return PointerGetDatum(tuple);
+}
+
+/* --- sbx_provider_kinds ----------------------------------------------------------- */
+
+static const char *
+type_name(SbxFieldType type)
+{
+	switch (type)
+	{
+		case SBX_FIELD_TEXT:
+			return "text";
+		case SBX_FIELD_URL:
+			return "url";
+		case SBX_FIELD_INTEGER:
+			return "integer";
+		case SBX_FIELD_BOOLEAN:
+			return "boolean";
+	}
+	return NULL;
+}
+
+/* {"apiKey":{"type":"text","required":true,"description":"..."},...} */
+static Datum
+fields_jsonb(const SbxField *fields)
+{
+	StringInfoData json;
+
+	sbx_detail_open(&json);
+	for (int i = 0; fields[i].name != NULL; i++)
+	{
+		StringInfoData field;
+
+		sbx_detail_open(&field);
+		sbx_detail_text(&field, "type", type_name(fields[i].type));
+		sbx_detail_raw(&field, "required", fields[i].required ? "true" : "false");
+		if (fields[i].needs_superuser)
+			sbx_detail_raw(&field, "superuser", "true");
+		if (fields[i].type == SBX_FIELD_INTEGER)
+		{
+			sbx_detail_raw(&field, "minimum",
+			               psprintf(INT64_FORMAT, (int64) fields[i].minimum));
+			sbx_detail_raw(&field, "maximum",
+			               psprintf(INT64_FORMAT, (int64) fields[i].maximum));
+		}
+		sbx_detail_text(&field, "description", fields[i].description);
+		sbx_detail_raw(&json, fields[i].name, sbx_detail_close(&field));
+	}
+	return DirectFunctionCall1(jsonb_in, CStringGetDatum(sbx_detail_close(&json)));
+}
+
+static Datum
+operations_array(const SbxProviderKind *kind)
+{
+	Datum names[SBX_MAX_KEYS];
+	int count = 0;
+
+	while (kind->operations[count] != NULL && count < SBX_MAX_KEYS)
+	{
+		names[count] = CStringGetTextDatum(kind->operations[count]);
+		count++;
+	}
+	return PointerGetDatum(
+	    construct_array(names, count, TEXTOID, -1, false, TYPALIGN_INT));
+}
+
+/*
+ * sbx_provider_kinds() returns setof (kind, operations, settings, credential)
+ *		Straight from the declarations of the adapters.
+ */
+PG_FUNCTION_INFO_V1(sbx_provider_kinds_sql);
+Datum
+sbx_provider_kinds_sql(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result;
+
+	InitMaterializedSRF(fcinfo, 0);
+	result = (ReturnSetInfo *) fcinfo->resultinfo;
+	for (int i = 0; sbx_provider_kinds[i] != NULL; i++)
+	{
+		const SbxProviderKind *kind = sbx_provider_kinds[i];
+		bool nulls[4] = {false};
+		Datum values[4];
+
+		values[0] = CStringGetTextDatum(kind->name);
+		values[1] = operations_array(kind);
+		values[2] = fields_jsonb(kind->settings);
+		values[3] = fields_jsonb(kind->credentials);
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}

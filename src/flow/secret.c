@@ -1,0 +1,474 @@
+/*
+ * secret.c
+ *		Credentials from SQL, kept out of everything that is written down.
+ *
+ * A credential arrives as a value of type sbx_secret, whose output is always
+ * ********, or as a line of COPY into the view sbx_credential_input.  It is split
+ * into the fields of its provider kind and handed to the session's store; errors
+ * name a field, never a value.
+ */
+#include "flow/secret.h"
+
+#include "compat.h"
+
+#include "access/xact.h"
+#include "commands/trigger.h"
+#include "flow/session.h"
+#include "funcapi.h"
+#include "libpq/pqformat.h"
+#include "miscadmin.h"
+#include "observe/error.h"
+#include "pgstat.h"
+#include "tcop/tcopprot.h"
+#include "utils/backend_status.h"
+#include "utils/builtins.h"
+#include "utils/rel.h"
+
+#include "net/json.h"
+
+/* The text of one credential: larger than any token in use. */
+#define SBX_MAX_CREDENTIAL 16384
+
+/* --- type sbx_secret ---------------------------------------------------------- */
+
+PG_FUNCTION_INFO_V1(sbx_secret_in);
+Datum
+sbx_secret_in(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TEXT_P(cstring_to_text(PG_GETARG_CSTRING(0)));
+}
+
+PG_FUNCTION_INFO_V1(sbx_secret_out);
+Datum
+sbx_secret_out(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_CSTRING(pstrdup("********"));
+}
+
+PG_FUNCTION_INFO_V1(sbx_secret_recv);
+Datum
+sbx_secret_recv(PG_FUNCTION_ARGS)
+{
+	StringInfo buffer = (StringInfo) PG_GETARG_POINTER(0);
+	int length;
+	char *bytes = pq_getmsgtext(buffer, buffer->len - buffer->cursor, &length);
+
+	PG_RETURN_TEXT_P(cstring_to_text_with_len(bytes, length));
+}
+
+/* --- the server log ------------------------------------------------------------ */
+
+static emit_log_hook_type previous_log_hook = NULL;
+
+/*
+ * Start of the statement that is a COPY into sbx_credential_input; a malformed
+ * line of it would otherwise be printed as context.
+ */
+static TimestampTz copy_statement = 0;
+
+static bool
+mentions_credential(const char *string)
+{
+	return string != NULL && (strstr(string, "sbx_set_credential") != NULL ||
+	                          strstr(string, "sbx_set_local_credential") != NULL ||
+	                          strstr(string, "sbx_credential_input") != NULL);
+}
+
+/*
+ * Literals are best effort: a statement that names one of our functions is not
+ * logged, whatever it says.  Replacements have to live in the report's own
+ * context.
+ */
+static void
+hide_credentials(ErrorData *report)
+{
+	if (copy_statement != 0 && copy_statement == GetCurrentStatementStartTimestamp())
+	{
+		report->hide_stmt = true;
+		report->hide_ctx = true;
+	}
+	if (mentions_credential(debug_query_string) || mentions_credential(report->context))
+	{
+		report->hide_stmt = true;
+		report->hide_ctx = true;
+	}
+	if (mentions_credential(report->message) && report->elevel < WARNING)
+	{
+		report->message = MemoryContextStrdup(
+		    report->assoc_context, "statement with a credential is not shown");
+		report->detail = NULL;
+		report->detail_log = NULL;
+	}
+	if (previous_log_hook != NULL)
+		previous_log_hook(report);
+}
+
+void
+sbx_secret_install_hook(void)
+{
+	previous_log_hook = emit_log_hook;
+	emit_log_hook = hide_credentials;
+}
+
+/* --- from text to fields --------------------------------------------------------- */
+
+/* Found before anything is raised, because documents have to be wiped first. */
+typedef struct Fault
+{
+	const char *path;
+	SbxReason reason;
+} Fault;
+
+static bool
+fault(Fault *where, const char *path, SbxReason reason)
+{
+	where->path = path;
+	where->reason = reason;
+	return false;
+}
+
+/* A key goes into a header line: printable ASCII without blanks, or it is none. */
+static bool
+is_token(const char *value)
+{
+	if (*value == '\0')
+		return false;
+	for (; *value != '\0'; value++)
+	{
+		if (*value <= ' ' || *value >= 0x7f)
+			return false;
+	}
+	return true;
+}
+
+static int
+find_field(const SbxProviderKind *kind, const char *name)
+{
+	for (int i = 0; kind->credentials[i].name != NULL; i++)
+	{
+		if (strcmp(kind->credentials[i].name, name) == 0)
+			return i;
+	}
+	return -1;
+}
+
+static bool
+read_field(const SbxProviderKind *kind, const char *key, const json_t *member,
+           const char **values, Fault *where)
+{
+	int i = find_field(kind, key);
+
+	if (i < 0)
+		return fault(where, "credential", SBX_REASON_UNKNOWN_KEY);
+	if (!json_is_string(member))
+		return fault(where, kind->credentials[i].name, SBX_REASON_WRONG_TYPE);
+	if (!is_token(json_string_value(member)))
+		return fault(where, kind->credentials[i].name, SBX_REASON_BAD_FORMAT);
+	values[i] = json_string_value(member);
+	return true;
+}
+
+static bool
+read_object(const SbxProviderKind *kind, json_t *object, const char **values,
+            Fault *where)
+{
+	const char *key;
+	json_t *member;
+
+	json_object_foreach (object, key, member)
+	{
+		if (!read_field(kind, key, member, values, where))
+			return false;
+	}
+	for (int i = 0; kind->credentials[i].name != NULL; i++)
+	{
+		if (kind->credentials[i].required && values[i] == NULL)
+			return fault(where, kind->credentials[i].name, SBX_REASON_MISSING);
+	}
+	return true;
+}
+
+/* The one required field that a bare key stands for; -1 = there is no such. */
+static int
+bare_field(const SbxProviderKind *kind)
+{
+	int found = -1;
+
+	for (int i = 0; kind->credentials[i].name != NULL; i++)
+	{
+		if (!kind->credentials[i].required)
+			continue;
+		if (found >= 0)
+			return -1;
+		found = i;
+	}
+	return found;
+}
+
+static bool
+read_bare(const SbxProviderKind *kind, const char *key, const char **values,
+          Fault *where)
+{
+	int i = bare_field(kind);
+
+	if (i < 0 || !is_token(key))
+		return fault(where, "credential", SBX_REASON_BAD_FORMAT);
+	values[i] = key;
+	return true;
+}
+
+static void
+refuse(const Fault *where)
+{
+	sbx_error_document(SBX_DOCUMENT_CREDENTIAL, where->path, where->reason,
+	                   _("A credential is a JSON object of the fields that "
+	                     "sbx_provider_kinds() lists, or the bare key where one field "
+	                     "is required."));
+}
+
+static const SbxProviderKind *
+kind_of(const char *provider_id)
+{
+	SbxRegistration *registration = sbx_registry_read(provider_id);
+	const SbxProviderKind *kind =
+	    registration == NULL ? NULL : sbx_provider_kind_find(registration->kind);
+
+	if (kind == NULL)
+		sbx_error_document(SBX_DOCUMENT_CREDENTIAL, "provider", SBX_REASON_UNKNOWN_NAME,
+		                   _("Use sbx_register_provider() to register it first."));
+	return kind;
+}
+
+/* --- sbx_set_credential ------------------------------------------------------------ */
+
+static void
+set_from_text(const char *provider_id, char *secret, SbxCredentialScope scope)
+{
+	const SbxProviderKind *kind = kind_of(provider_id);
+	const char *values[SBX_MAX_CREDENTIALS] = {NULL};
+	size_t length = strlen(secret);
+	json_t *document = NULL;
+	Fault where;
+	bool valid;
+
+	if (length > SBX_MAX_CREDENTIAL)
+		valid = fault(&where, "credential", SBX_REASON_TOO_LARGE);
+	else if (secret[strspn(secret, " \t\r\n")] != '{')
+		valid = read_bare(kind, secret, values, &where);
+	else
+	{
+		sbx_json_init();
+		document = sbx_json_parse(secret, length, false);
+		valid = document == NULL ? fault(&where, "credential", SBX_REASON_BAD_FORMAT)
+		                         : read_object(kind, document, values, &where);
+	}
+
+	PG_TRY();
+	{
+		if (!valid)
+			refuse(&where);
+		sbx_credential_set(provider_id, values, scope);
+	}
+	PG_FINALLY();
+	{
+		json_decref(document);
+		explicit_bzero(secret, length);
+	}
+	PG_END_TRY();
+}
+
+static Datum
+set_credential(FunctionCallInfo fcinfo, SbxCredentialScope scope)
+{
+	SbxCall call;
+
+	/* Whoever looks at pg_stat_activity from now on does not see a literal. */
+	pgstat_report_activity(STATE_RUNNING, "<statement with a credential>");
+	sbx_session_begin(&call);
+	PreventCommandIfParallelMode("sbx_set_credential()");
+	set_from_text(text_to_cstring(PG_GETARG_TEXT_PP(0)),
+	              text_to_cstring(PG_GETARG_TEXT_PP(1)), scope);
+	sbx_session_end(&call);
+	PG_RETURN_VOID();
+}
+
+/*
+ * sbx_set_credential(provider text, credential sbx_secret) returns void
+ *		For the session, like SET.  Errors: SB013 (unknown provider, malformed
+ *		credential), 42501 where session credentials are off.
+ */
+PG_FUNCTION_INFO_V1(sbx_set_credential);
+Datum
+sbx_set_credential(PG_FUNCTION_ARGS)
+{
+	return set_credential(fcinfo, SBX_SCOPE_SESSION);
+}
+
+/*
+ * sbx_set_local_credential(provider text, credential sbx_secret) returns void
+ *		For the transaction, like SET LOCAL: the form for transaction poolers.
+ */
+PG_FUNCTION_INFO_V1(sbx_set_local_credential);
+Datum
+sbx_set_local_credential(PG_FUNCTION_ARGS)
+{
+	return set_credential(fcinfo, SBX_SCOPE_LOCAL);
+}
+
+/*
+ * sbx_clear_credentials(provider text) returns void
+ *		NULL forgets all of them.  At once: ROLLBACK does not bring them back.
+ */
+PG_FUNCTION_INFO_V1(sbx_clear_credentials);
+Datum
+sbx_clear_credentials(PG_FUNCTION_ARGS)
+{
+	sbx_credential_clear(PG_ARGISNULL(0) ? NULL
+	                                     : text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	PG_RETURN_VOID();
+}
+
+/*
+ * sbx_credential_list() returns setof (provider, scope)
+ *		Those that the current user can use now; never a value.
+ */
+PG_FUNCTION_INFO_V1(sbx_credential_list);
+Datum
+sbx_credential_list(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result;
+	SbxCredential *credential = NULL;
+
+	InitMaterializedSRF(fcinfo, 0);
+	result = (ReturnSetInfo *) fcinfo->resultinfo;
+	while ((credential = sbx_credential_next(credential)) != NULL)
+	{
+		bool local = sbx_credential_scope(credential) == SBX_SCOPE_LOCAL;
+		bool nulls[2] = {false, false};
+		Datum values[2];
+
+		values[0] = CStringGetTextDatum(sbx_credential_provider(credential));
+		values[1] = CStringGetTextDatum(local ? "local" : "session");
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+/* --- COPY sbx_credential_input ------------------------------------------------------- */
+
+/*
+ * sbx_credential_input_begin() returns trigger
+ *		Before the first line is read: loads the library and marks the statement.
+ */
+PG_FUNCTION_INFO_V1(sbx_credential_input_begin);
+Datum
+sbx_credential_input_begin(PG_FUNCTION_ARGS)
+{
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+		                errmsg("function \"%s\" was not called by trigger manager",
+		                       "sbx_credential_input_begin")));
+	copy_statement = GetCurrentStatementStartTimestamp();
+	return PointerGetDatum(NULL);
+}
+
+typedef struct InputRow
+{
+	const char *provider_id;
+	const json_t *credential;
+	SbxCredentialScope scope;
+} InputRow;
+
+static bool
+read_row(json_t *document, InputRow *row, Fault *where)
+{
+	const char *key;
+	json_t *member;
+
+	memset(row, 0, sizeof(*row));
+	json_object_foreach (document, key, member)
+	{
+		if (strcmp(key, "provider") == 0 && json_is_string(member))
+			row->provider_id = json_string_value(member);
+		else if (strcmp(key, "credential") == 0)
+			row->credential = member;
+		else if (strcmp(key, "scope") == 0 && json_is_string(member) &&
+		         strcmp(json_string_value(member), "session") == 0)
+			row->scope = SBX_SCOPE_SESSION;
+		else if (strcmp(key, "scope") == 0 && json_is_string(member) &&
+		         strcmp(json_string_value(member), "local") == 0)
+			row->scope = SBX_SCOPE_LOCAL;
+		else
+			return fault(where, "document", SBX_REASON_BAD_FORMAT);
+	}
+	if (row->provider_id == NULL)
+		return fault(where, "document.provider", SBX_REASON_MISSING);
+	if (row->credential == NULL)
+		return fault(where, "document.credential", SBX_REASON_MISSING);
+	return true;
+}
+
+static void
+take_row(json_t *document)
+{
+	const char *values[SBX_MAX_CREDENTIALS] = {NULL};
+	const SbxProviderKind *kind;
+	InputRow row;
+	Fault where = {"document", SBX_REASON_BAD_FORMAT};
+	bool valid = false;
+
+	if (!json_is_object(document) || !read_row(document, &row, &where))
+		refuse(&where);
+	kind = kind_of(row.provider_id);
+	if (json_is_object(row.credential))
+		valid = read_object(kind, (json_t *) row.credential, values, &where);
+	else if (json_is_string(row.credential))
+		valid = read_bare(kind, json_string_value(row.credential), values, &where);
+	if (!valid)
+		refuse(&where);
+	sbx_credential_set(row.provider_id, values, row.scope);
+}
+
+/*
+ * sbx_credential_input_row() returns trigger
+ *		Takes one document.  Nothing is stored in any table.
+ */
+PG_FUNCTION_INFO_V1(sbx_credential_input_row);
+Datum
+sbx_credential_input_row(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = (TriggerData *) fcinfo->context;
+	ErrorContextCallback *context = error_context_stack;
+	SbxCall call;
+	json_t *document;
+	Datum value;
+	bool is_null;
+	char *string;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
+		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+		                errmsg("function \"%s\" was not called by trigger manager",
+		                       "sbx_credential_input_row")));
+
+	/* COPY's own context quotes the whole line. */
+	error_context_stack = NULL;
+	sbx_session_begin(&call);
+	value = heap_getattr(trigger->tg_trigtuple, 1,
+	                     RelationGetDescr(trigger->tg_relation), &is_null);
+	string = is_null ? pstrdup("") : TextDatumGetCString(value);
+	sbx_json_init();
+	document = sbx_json_parse(string, Min(strlen(string), SBX_MAX_CREDENTIAL), false);
+	explicit_bzero(string, strlen(string));
+	PG_TRY();
+	{
+		take_row(document);
+	}
+	PG_FINALLY();
+	{
+		json_decref(document);
+	}
+	PG_END_TRY();
+	sbx_session_end(&call);
+	error_context_stack = context;
+	return PointerGetDatum(trigger->tg_trigtuple);
+}

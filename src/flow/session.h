@@ -1,0 +1,88 @@
+/*
+ * session.h
+ *		What every SQL-callable function that may talk to a provider shares: entry
+ *		checks, settings, the two engines, operations tied to memory contexts.
+ */
+#ifndef SBX_SESSION_H
+#define SBX_SESSION_H
+
+#include "compat.h"
+
+#include "net/engine.h"
+#include "store/credential.h"
+#include "store/registry.h"
+
+/* Called by _PG_init. */
+extern void sbx_session_define_gucs(void);
+
+/* Settings that others need as numbers. */
+extern int sbx_abort_cleanup_timeout; /* ms */
+
+/* Bytes kept of each output stream of a script. */
+extern size_t sbx_session_max_script_output(void);
+
+typedef struct SbxCall
+{
+	ErrorContextCallback callback;
+} SbxCall;
+
+/*
+ * Around the body of a function that handles requests or credentials: statement
+ * and context stay out of the server log for whatever is reported in between.
+ */
+extern void sbx_session_begin(SbxCall *call);
+extern void sbx_session_end(SbxCall *call);
+
+/*
+ * Refuse what can never work: effects outside the database from a read-only
+ * transaction (25006), during recovery (25006), in parallel mode (25000) or
+ * inside a security-restricted operation (42501).  function is e.g.
+ * "sbx_provision()".
+ */
+extern void sbx_session_refuse_effects(const char *function);
+
+extern const SbxEngineSettings *sbx_session_settings(void);
+
+/*
+ * Make both engines.  The second one serves abort cleanup when the first is
+ * still in use, which it is when a backend is terminated in the middle of a run.
+ */
+extern void sbx_session_prepare_engines(void);
+
+/* The engine that abort may use now; NULL when there is none. */
+extern SbxEngine *sbx_session_abort_engine(void);
+
+/* Run one operation to its end.  Raises only what the server raises. */
+extern void sbx_session_run(SbxOp *op);
+
+/* A provider with its credential, ready for its operations. */
+typedef struct SbxAccess
+{
+	const SbxProvider *provider;
+	SbxCredential *credential;
+	SbxAccount account;
+} SbxAccess;
+
+/*
+ * Raises SB011 without a usable credential, 42501 when the registration's
+ * endpoint override does not count any more.
+ */
+extern void sbx_session_access(const SbxProvider *provider, SbxAccess *access);
+
+/*
+ * Free an operation, and unpin its credential, when the current memory context
+ * goes.  NULL means out of memory: raises 53200.  Returns op.
+ */
+extern SbxOp *sbx_session_hold(SbxOp *op, SbxCredential *credential);
+
+/* Text to and from the wire, which is UTF-8. */
+extern char *sbx_session_to_utf8(const char *string);
+
+/*
+ * Provider bytes as text of the database: what is no valid UTF-8, U+0000 and
+ * characters that the server encoding lacks become U+FFFD (or ? where the
+ * encoding has no such character).
+ */
+extern text *sbx_session_output_text(const char *bytes, size_t length);
+
+#endif /* SBX_SESSION_H */

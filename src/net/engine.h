@@ -1,0 +1,60 @@
+/*
+ * engine.h
+ *		Drives any number of operations at once over one libcurl multi handle.
+ *
+ * The engine knows bytes, sockets and time; it knows nothing about sandboxes.
+ */
+#ifndef SBX_NET_ENGINE_H
+#define SBX_NET_ENGINE_H
+
+#include "compat.h"
+
+#include "net/op.h"
+
+/* The caller's limits; read for every request. */
+typedef struct SbxEngineSettings
+{
+	size_t max_response; /* bytes of body, unless the request says otherwise */
+	bool allow_private_addresses;
+	bool allow_http;     /* plain http to other hosts than loopback */
+	const char *ca_file; /* "" = libcurl's default store */
+	const char *proxy;   /* "" = none, whatever the environment says */
+} SbxEngineSettings;
+
+typedef struct SbxEngine SbxEngine;
+
+/*
+ * Make an engine.  It lives as long as the backend: there is no way to destroy
+ * one, because tearing libcurl down can block for seconds.  Raises an ERROR when
+ * the libcurl that was loaded cannot be used.
+ */
+extern SbxEngine *sbx_engine_create(void);
+
+/*
+ * Is a run in progress?  True also inside a backend that is being terminated in
+ * the middle of one, because termination does not unwind the stack.
+ */
+extern bool sbx_engine_is_busy(const SbxEngine *engine);
+
+/*
+ * Run operations until each has finished or its time is over.  Honours cancel,
+ * statement_timeout and termination, which are raised by the server itself as
+ * ever; all transfers are then abandoned.
+ */
+extern void sbx_engine_run(SbxEngine *engine, SbxOp **ops, int count,
+                           const SbxEngineSettings *settings);
+
+/*
+ * The same for transaction abort: raises nothing, takes no interrupts and ends
+ * after budget_ms, or hurried_ms once a cancel or terminate is pending.
+ * Operations that have not finished then are failed as expired.  Returns the
+ * milliseconds it took.
+ */
+extern int64 sbx_engine_run_aborting(SbxEngine *engine, SbxOp **ops, int count,
+                                     const SbxEngineSettings *settings, int64 budget_ms,
+                                     int64 hurried_ms);
+
+/* Sockets that are open now, over all engines: idle connections included. */
+extern int sbx_engine_open_sockets(void);
+
+#endif /* SBX_NET_ENGINE_H */

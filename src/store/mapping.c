@@ -1,0 +1,170 @@
+/*
+ * mapping.c
+ *		sbx_mapping rows: which sandbox our id stands for, and whose it is.
+ */
+#include "store/mapping.h"
+
+#include "access/xlog.h"
+#include "catalog/pg_type.h"
+#include "core/vocabulary.h"
+#include "miscadmin.h"
+#include "observe/error.h"
+#include "storage/lock.h"
+#include "store/catalog.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+
+static SbxStatement insert_row = {
+    "INSERT INTO %1$s.sbx_mapping (id, provider_id, provider_sandbox_id, name, labels,"
+    " state, request, env_hash, owner) VALUES ($1, $2, $3, $4, $5, $6, $7,"
+    " pg_catalog.sha256(pg_catalog.convert_to($8::pg_catalog.text, 'UTF8')), $9)",
+    9,
+    {TEXTOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, TEXTOID, JSONBOID, JSONBOID,
+     REGROLEOID}};
+
+static SbxStatement select_row = {
+    "SELECT provider_id, provider_sandbox_id, name, labels, state, owner, created_at"
+    " FROM %1$s.sbx_mapping WHERE id OPERATOR(pg_catalog.=) $1",
+    1,
+    {TEXTOID}};
+
+static SbxStatement delete_row = {
+    "DELETE FROM %1$s.sbx_mapping WHERE id OPERATOR(pg_catalog.=) $1", 1, {TEXTOID}};
+
+static SbxStatement select_installation = {
+    "SELECT installation_id FROM %1$s.sbx_installation"};
+
+/*
+ * The lock class of sandbox ids: a fourth field that the advisory lock functions
+ * of SQL cannot produce (they use 1 and 2), so that nobody can take our locks.
+ */
+#define SBX_LOCK_CLASS 0x5B58
+
+bool
+sbx_mapping_lock(const char *id)
+{
+	LOCKTAG tag;
+	char half[9] = {0};
+	uint32 high;
+	uint32 low;
+
+	memcpy(half, id + 4, 8);
+	high = (uint32) strtoul(half, NULL, 16);
+	memcpy(half, id + 12, 8);
+	low = (uint32) strtoul(half, NULL, 16);
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, high, low, SBX_LOCK_CLASS);
+	return LockAcquire(&tag, ExclusiveLock, false, true) == LOCKACQUIRE_OK;
+}
+
+void
+sbx_mapping_insert(const SbxMapping *mapping)
+{
+	SbxCatalogScope scope;
+	Datum values[9];
+	char nulls[] = "         ";
+
+	values[0] = CStringGetTextDatum(mapping->id);
+	values[1] = CStringGetTextDatum(mapping->provider_id);
+	values[2] = CStringGetTextDatum(mapping->provider_sandbox_id);
+	values[3] = mapping->name == NULL ? (Datum) 0 : CStringGetTextDatum(mapping->name);
+	nulls[3] = mapping->name == NULL ? 'n' : ' ';
+	values[4] = JsonbPGetDatum(mapping->labels);
+	values[5] = CStringGetTextDatum(mapping->state);
+	values[6] = JsonbPGetDatum(mapping->request);
+	values[7] = mapping->env == NULL ? (Datum) 0 : JsonbPGetDatum(mapping->env);
+	nulls[7] = mapping->env == NULL ? 'n' : ' ';
+	values[8] = ObjectIdGetDatum(mapping->owner);
+
+	sbx_catalog_begin(&scope);
+	sbx_catalog_execute(&insert_row, values, nulls);
+	sbx_catalog_end(&scope);
+}
+
+bool
+sbx_mapping_exists(const char *id)
+{
+	Datum value = CStringGetTextDatum(id);
+	SbxCatalogScope scope;
+	bool found;
+
+	sbx_catalog_begin(&scope);
+	sbx_catalog_execute_latest(&select_row, &value, NULL);
+	found = SPI_processed > 0;
+	sbx_catalog_end(&scope);
+	return found;
+}
+
+/* False when there is no such row. */
+static bool
+read_row(const char *id, SbxMapping *mapping)
+{
+	Datum value = CStringGetTextDatum(id);
+	SbxCatalogScope scope;
+	bool is_null;
+	bool found;
+
+	memset(mapping, 0, sizeof(*mapping));
+	sbx_catalog_begin(&scope);
+	sbx_catalog_execute(&select_row, &value, NULL);
+	found = SPI_processed > 0;
+	if (found)
+	{
+		mapping->id = id;
+		mapping->provider_id = sbx_catalog_text(&scope, 0, 1);
+		mapping->provider_sandbox_id = sbx_catalog_text(&scope, 0, 2);
+		mapping->name = sbx_catalog_text(&scope, 0, 3);
+		mapping->labels = DatumGetJsonbP(sbx_catalog_datum(&scope, 0, 4, &is_null));
+		mapping->state = sbx_catalog_text(&scope, 0, 5);
+		mapping->owner = DatumGetObjectId(sbx_catalog_datum(&scope, 0, 6, &is_null));
+		mapping->created_at =
+		    DatumGetTimestampTz(sbx_catalog_datum(&scope, 0, 7, &is_null));
+	}
+	sbx_catalog_end(&scope);
+	return found;
+}
+
+SbxMapping *
+sbx_mapping_get(const char *id)
+{
+	SbxMapping *mapping = palloc(sizeof(SbxMapping));
+
+	if (sbx_is_sandbox_id(id) && read_row(id, mapping) &&
+	    has_privs_of_role(GetUserId(), mapping->owner))
+		return mapping;
+	ereport(ERROR, (errcode(SBX_ERRCODE_UNKNOWN_SANDBOX),
+	                errmsg("sandbox \"%s\" does not exist", id)));
+}
+
+void
+sbx_mapping_delete(const char *id)
+{
+	Datum value = CStringGetTextDatum(id);
+	SbxCatalogScope scope;
+
+	sbx_catalog_begin(&scope);
+	sbx_catalog_execute(&delete_row, &value, NULL);
+	sbx_catalog_end(&scope);
+}
+
+/*
+ * The database and cluster of now, not those stored at installation: a copy of
+ * the database must not mark its sandboxes as the original's.
+ */
+char *
+sbx_mapping_database_label(void)
+{
+	SbxCatalogScope scope;
+	char *installation = NULL;
+
+	sbx_catalog_begin(&scope);
+	sbx_catalog_execute(&select_installation, NULL, NULL);
+	if (SPI_processed > 0)
+		installation = sbx_catalog_text(&scope, 0, 1);
+	sbx_catalog_end(&scope);
+	if (installation == NULL)
+		ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+		                errmsg("table \"%s\" is empty", "sbx_installation"),
+		                errhint("Recreate the extension.")));
+	return psprintf("%s-%u-%016llx", installation, MyDatabaseId,
+	                (unsigned long long) GetSystemIdentifier());
+}

@@ -1,0 +1,398 @@
+/*
+ * registry.c
+ *		sbx_provider rows: read, written, validated.
+ */
+#include "store/registry.h"
+
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "store/catalog.h"
+#include "utils/builtins.h"
+
+#define PROVIDER SBX_DOCUMENT_PROVIDER
+
+/* Longest endpoint; real ones are below 100 bytes. */
+#define SBX_MAX_URL 2048
+
+#define ROW_COLUMNS                                                                    \
+	"id, kind, enabled, settings, capabilities, signals, capacity, registered_by"
+
+static SbxStatement select_all = {"SELECT " ROW_COLUMNS
+                                  " FROM %1$s.sbx_provider ORDER BY id"};
+
+static SbxStatement select_one = {
+    "SELECT " ROW_COLUMNS " FROM %1$s.sbx_provider WHERE id OPERATOR(pg_catalog.=) $1",
+    1,
+    {TEXTOID}};
+
+static SbxStatement insert_row = {
+    "INSERT INTO %1$s.sbx_provider (" ROW_COLUMNS ")"
+    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO NOTHING",
+    8,
+    {TEXTOID, TEXTOID, BOOLOID, JSONBOID, JSONBOID, JSONBOID, JSONBOID, REGROLEOID}};
+
+static SbxStatement update_row = {
+    "UPDATE %1$s.sbx_provider SET kind = $2, enabled = $3, settings = $4,"
+    " capabilities = $5, signals = $6, capacity = $7, registered_by = $8"
+    " WHERE id OPERATOR(pg_catalog.=) $1",
+    8,
+    {TEXTOID, TEXTOID, BOOLOID, JSONBOID, JSONBOID, JSONBOID, JSONBOID, REGROLEOID}};
+
+static SbxStatement delete_row = {
+    "DELETE FROM %1$s.sbx_provider WHERE id OPERATOR(pg_catalog.=) $1", 1, {TEXTOID}};
+
+static SbxStatement select_sandbox = {"SELECT 1 FROM %1$s.sbx_mapping WHERE "
+                                      "provider_id OPERATOR(pg_catalog.=) $1 LIMIT 1",
+                                      1,
+                                      {TEXTOID}};
+
+/* --- settings ----------------------------------------------------------- */
+
+static char *
+read_url(const char *path, const JsonbValue *value)
+{
+	char *url = sbx_jsonb_text(PROVIDER, path, value);
+	const char *authority;
+
+	if (strlen(url) > SBX_MAX_URL)
+		sbx_error_document(PROVIDER, path, SBX_REASON_TOO_LARGE, NULL);
+	if (strncmp(url, "https://", 8) == 0)
+		authority = url + 8;
+	else if (strncmp(url, "http://", 7) == 0)
+		authority = url + 7;
+	else
+		sbx_error_document(PROVIDER, path, SBX_REASON_BAD_FORMAT,
+		                   _("An endpoint starts with https://."));
+
+	/* No user, no query, no fragment, nothing that needs encoding. */
+	if (*authority == '\0' || *authority == '/' || strpbrk(url, "@?#\\ \"<>") != NULL)
+		sbx_error_document(PROVIDER, path, SBX_REASON_BAD_FORMAT, NULL);
+	return url;
+}
+
+static void
+read_setting(const SbxField *field, const JsonbValue *value, SbxFieldValue *setting)
+{
+	char *path = psprintf("provider.settings.%s", field->name);
+
+	memset(setting, 0, sizeof(*setting));
+	if (value->type == jbvNull)
+	{
+		if (field->required)
+			sbx_error_document(PROVIDER, path, SBX_REASON_MISSING, NULL);
+		return;
+	}
+	setting->is_set = true;
+	switch (field->type)
+	{
+		case SBX_FIELD_TEXT:
+			setting->text = sbx_jsonb_text(PROVIDER, path, value);
+			break;
+		case SBX_FIELD_URL:
+			setting->text = read_url(path, value);
+			break;
+		case SBX_FIELD_INTEGER:
+			setting->integer =
+			    sbx_jsonb_range(PROVIDER, path, value, field->minimum, field->maximum);
+			break;
+		case SBX_FIELD_BOOLEAN:
+			setting->boolean = sbx_jsonb_bool(PROVIDER, path, value, false);
+			break;
+	}
+}
+
+/* The part of a field's name before its dot, or the whole name. */
+static char *
+group_of(const SbxField *field)
+{
+	const char *dot = strchr(field->name, '.');
+
+	return dot == NULL ? pstrdup(field->name)
+	                   : pnstrdup(field->name, dot - field->name);
+}
+
+/* The members of one nested object, e.g. createParams. */
+static void
+read_group(const SbxProviderKind *kind, const char *group, const JsonbValue *object,
+           SbxFieldValue *settings)
+{
+	char *path = psprintf("provider.settings.%s", group);
+	size_t length = strlen(group);
+	const char *keys[SBX_MAX_KEYS];
+	int fields[SBX_MAX_KEYS];
+	JsonbValue member[SBX_MAX_KEYS];
+	int count = 0;
+
+	for (int i = 0; kind->settings[i].name != NULL; i++)
+	{
+		if (strncmp(kind->settings[i].name, group, length) == 0 &&
+		    kind->settings[i].name[length] == '.')
+		{
+			keys[count] = kind->settings[i].name + length + 1;
+			fields[count++] = i;
+		}
+	}
+	sbx_jsonb_members(PROVIDER, path, object, keys, count, member, NULL);
+	for (int i = 0; i < count; i++)
+		read_setting(&kind->settings[fields[i]], &member[i], &settings[fields[i]]);
+}
+
+/* A credential in the settings would end up in dumps and backups. */
+static void
+refuse_credentials(const SbxProviderKind *kind, Jsonb *settings)
+{
+	for (int i = 0; kind->credentials[i].name != NULL; i++)
+	{
+		const char *name = kind->credentials[i].name;
+		JsonbValue found;
+
+		if (getKeyJsonValueFromContainer(&settings->root, name, strlen(name), &found) !=
+		    NULL)
+			sbx_error_document(PROVIDER, psprintf("provider.settings.%s", name),
+			                   SBX_REASON_SECRET,
+			                   _("Use sbx_set_credential() to give credentials."));
+	}
+}
+
+static void
+parse_settings(const SbxProviderKind *kind, Jsonb *settings, SbxFieldValue *values)
+{
+	const char *path = "provider.settings";
+	const char *keys[SBX_MAX_KEYS];
+	bool is_group[SBX_MAX_KEYS];
+	int fields[SBX_MAX_KEYS];
+	JsonbValue member[SBX_MAX_KEYS];
+	JsonbValue root;
+	const char *offender;
+	int count = 0;
+
+	for (int i = 0; kind->settings[i].name != NULL; i++)
+	{
+		char *group = group_of(&kind->settings[i]);
+		bool nested = strchr(kind->settings[i].name, '.') != NULL;
+
+		if (nested && count > 0 && strcmp(keys[count - 1], group) == 0)
+			continue;
+		keys[count] = group;
+		is_group[count] = nested;
+		fields[count++] = i;
+	}
+	sbx_jsonb_document(PROVIDER, path, settings, &root);
+	refuse_credentials(kind, settings);
+	sbx_jsonb_members(PROVIDER, path, &root, keys, count, member, NULL);
+	for (int i = 0; i < count; i++)
+	{
+		if (is_group[i])
+			read_group(kind, keys[i], &member[i], values);
+		else
+			read_setting(&kind->settings[fields[i]], &member[i], &values[fields[i]]);
+	}
+	offender = kind->check_settings == NULL ? NULL : kind->check_settings(values);
+	if (offender != NULL)
+		sbx_error_document(PROVIDER, psprintf("%s.%s", path, offender),
+		                   SBX_REASON_CONFLICT, NULL);
+}
+
+/* --- a registration as a whole --------------------------------------------- */
+
+static const SbxProviderKind *
+find_kind(const char *name)
+{
+	const SbxProviderKind *kind = sbx_provider_kind_find(name);
+	const char *names[SBX_MAX_KEYS];
+	int count = 0;
+
+	if (kind != NULL)
+		return kind;
+	while (sbx_provider_kinds[count] != NULL && count < SBX_MAX_KEYS)
+	{
+		names[count] = sbx_provider_kinds[count]->name;
+		count++;
+	}
+	sbx_error_document(PROVIDER, "provider.kind", SBX_REASON_UNKNOWN_NAME,
+	                   sbx_error_nearest_hint(name, names, count));
+}
+
+void
+sbx_registry_check_usable(const SbxProvider *provider)
+{
+	for (int i = 0; provider->kind->settings[i].name != NULL; i++)
+	{
+		const SbxField *field = &provider->kind->settings[i];
+
+		if (field->needs_superuser && provider->settings[i].is_set &&
+		    !superuser_arg(provider->registered_by))
+			ereport(ERROR,
+			        (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			         errmsg("permission denied to set \"%s\" of provider \"%s\"",
+			                field->name, provider->pool.id),
+			         errdetail(
+			             "Only superusers may point a provider to another endpoint.")));
+	}
+}
+
+void
+sbx_registry_parse(const SbxRegistration *registration, SbxProvider *provider)
+{
+	memset(provider, 0, sizeof(*provider));
+	if (!sbx_is_provider_id(registration->id))
+		sbx_error_document(
+		    PROVIDER, "provider.id", SBX_REASON_BAD_FORMAT,
+		    _("An id starts with a letter or digit, followed by at most 62 "
+		      "letters, digits, dots, underscores or hyphens."));
+	provider->kind = find_kind(registration->kind);
+	provider->pool.id = registration->id;
+	provider->pool.enabled = registration->enabled;
+	provider->registered_by = registration->registered_by;
+	parse_settings(provider->kind, registration->settings, provider->settings);
+	sbx_profile_parse(registration->capabilities, &provider->pool.profile);
+	sbx_signals_parse(registration->signals, &provider->pool.signals);
+	sbx_capacity_check(registration->capacity);
+}
+
+/* --- rows ------------------------------------------------------------------ */
+
+static Jsonb *
+read_jsonb(SbxCatalogScope *scope, int row, int column)
+{
+	bool is_null;
+	Datum value = sbx_catalog_datum(scope, row, column, &is_null);
+
+	return is_null ? NULL : DatumGetJsonbP(value);
+}
+
+static void
+read_row(SbxCatalogScope *scope, int row, SbxRegistration *registration)
+{
+	bool is_null;
+
+	registration->id = sbx_catalog_text(scope, row, 1);
+	registration->kind = sbx_catalog_text(scope, row, 2);
+	registration->enabled = DatumGetBool(sbx_catalog_datum(scope, row, 3, &is_null));
+	registration->settings = read_jsonb(scope, row, 4);
+	registration->capabilities = read_jsonb(scope, row, 5);
+	registration->signals = read_jsonb(scope, row, 6);
+	registration->capacity = read_jsonb(scope, row, 7);
+	registration->registered_by =
+	    DatumGetObjectId(sbx_catalog_datum(scope, row, 8, &is_null));
+}
+
+SbxRegistration *
+sbx_registry_read(const char *id)
+{
+	SbxRegistration *registration = palloc(sizeof(SbxRegistration));
+	Datum value = CStringGetTextDatum(id);
+	SbxCatalogScope scope;
+	bool found;
+
+	sbx_catalog_begin(&scope);
+	sbx_catalog_execute(&select_one, &value, NULL);
+	found = SPI_processed > 0;
+	if (found)
+		read_row(&scope, 0, registration);
+	sbx_catalog_end(&scope);
+	return found ? registration : NULL;
+}
+
+SbxProvider *
+sbx_registry_find(const char *id)
+{
+	SbxRegistration *registration = sbx_registry_read(id);
+	SbxProvider *provider;
+
+	if (registration == NULL)
+		return NULL;
+	provider = palloc(sizeof(SbxProvider));
+	sbx_registry_parse(registration, provider);
+	return provider;
+}
+
+SbxProvider *
+sbx_registry_load(int *count)
+{
+	SbxRegistration *registrations;
+	SbxProvider *providers;
+	SbxCatalogScope scope;
+
+	sbx_catalog_begin(&scope);
+	sbx_catalog_execute(&select_all, NULL, NULL);
+	*count = (int) SPI_processed;
+	registrations = MemoryContextAlloc(scope.caller_context,
+	                                   sizeof(SbxRegistration) * (*count + 1));
+	for (int i = 0; i < *count; i++)
+		read_row(&scope, i, &registrations[i]);
+	sbx_catalog_end(&scope);
+
+	providers = palloc(sizeof(SbxProvider) * (*count + 1));
+	for (int i = 0; i < *count; i++)
+		sbx_registry_parse(&registrations[i], &providers[i]);
+	return providers;
+}
+
+static void
+set_jsonb(Datum *values, char *nulls, int i, Jsonb *jsonb)
+{
+	values[i] = jsonb == NULL ? (Datum) 0 : JsonbPGetDatum(jsonb);
+	nulls[i] = jsonb == NULL ? 'n' : ' ';
+}
+
+static int
+write_row(SbxStatement *statement, const SbxRegistration *registration)
+{
+	SbxCatalogScope scope;
+	Datum values[8];
+	char nulls[] = "        ";
+	int rows;
+
+	values[0] = CStringGetTextDatum(registration->id);
+	values[1] = CStringGetTextDatum(registration->kind);
+	values[2] = BoolGetDatum(registration->enabled);
+	set_jsonb(values, nulls, 3, registration->settings);
+	set_jsonb(values, nulls, 4, registration->capabilities);
+	set_jsonb(values, nulls, 5, registration->signals);
+	set_jsonb(values, nulls, 6, registration->capacity);
+	values[7] = ObjectIdGetDatum(registration->registered_by);
+
+	sbx_catalog_begin(&scope);
+	sbx_catalog_execute(statement, values, nulls);
+	rows = (int) SPI_processed;
+	sbx_catalog_end(&scope);
+	return rows;
+}
+
+void
+sbx_registry_insert(const SbxRegistration *registration)
+{
+	if (write_row(&insert_row, registration) == 0)
+		sbx_error_document(PROVIDER, "provider.id", SBX_REASON_IN_USE,
+		                   _("Use sbx_update_provider() to change a registration."));
+}
+
+void
+sbx_registry_update(const SbxRegistration *registration)
+{
+	(void) write_row(&update_row, registration);
+}
+
+bool
+sbx_registry_delete(const char *id)
+{
+	Datum value = CStringGetTextDatum(id);
+	SbxCatalogScope scope;
+	bool in_use;
+	bool deleted = false;
+
+	sbx_catalog_begin(&scope);
+	sbx_catalog_execute_latest(&select_sandbox, &value, NULL);
+	in_use = SPI_processed > 0;
+	if (!in_use)
+	{
+		sbx_catalog_execute(&delete_row, &value, NULL);
+		deleted = SPI_processed > 0;
+	}
+	sbx_catalog_end(&scope);
+	if (in_use)
+		sbx_error_document(PROVIDER, "provider.id", SBX_REASON_IN_USE,
+		                   _("Destroy the sandboxes of this provider first."));
+	return deleted;
+}

@@ -1,0 +1,61 @@
+/*
+ * registry.h
+ *		sbx_provider rows: read, written, validated.
+ */
+#ifndef SBX_REGISTRY_H
+#define SBX_REGISTRY_H
+
+#include "core/route.h"
+#include "providers/provider.h"
+
+/* A registered pool, ready to use. */
+typedef struct SbxProvider
+{
+	SbxPool pool;
+	const SbxProviderKind *kind;
+	SbxFieldValue settings[SBX_MAX_SETTINGS];
+	Oid registered_by;
+} SbxProvider;
+
+/* The columns of a row as written; NULL documents are SQL NULL. */
+typedef struct SbxRegistration
+{
+	const char *id;
+	const char *kind;
+	bool enabled;
+	Jsonb *settings;
+	Jsonb *capabilities;
+	Jsonb *signals;
+	Jsonb *capacity;
+	Oid registered_by;
+} SbxRegistration;
+
+/*
+ * Validate a registration and turn it into a provider.  Raises SB013 with the
+ * path, 42501 when an endpoint is overridden by a role that is not superuser.
+ */
+extern void
+sbx_registry_parse(const SbxRegistration *registration, SbxProvider *provider);
+
+/* All pools in the order of their ids; allocated in the current context. */
+extern SbxProvider *sbx_registry_load(int *count);
+
+/* One pool; NULL when there is none. */
+extern SbxProvider *sbx_registry_find(const char *id);
+
+/* One row as it is; NULL when there is none. */
+extern SbxRegistration *sbx_registry_read(const char *id);
+
+extern void sbx_registry_insert(const SbxRegistration *registration);
+extern void sbx_registry_update(const SbxRegistration *registration);
+
+/* false = there was none.  Raises SB013 when sandboxes still run there. */
+extern bool sbx_registry_delete(const char *id);
+
+/*
+ * May this pool be used now?  An endpoint override counts only while the role
+ * that wrote it is superuser.  Raises 42501.
+ */
+extern void sbx_registry_check_usable(const SbxProvider *provider);
+
+#endif /* SBX_REGISTRY_H */
