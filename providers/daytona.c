@@ -165,7 +165,8 @@ typedef struct DaytonaState
 	const char *api_key;      /* the caller's, pinned until the op is freed */
 	const char *sandbox_url;  /* "<api>/sandbox/<id or name>" */
 	const char *toolbox_url;  /* "<toolboxProxyUrl>/<id>", checked, or NULL */
-	SbxAllocation allocation; /* what a failure at this point has to say */
+	SbxAllocation allocation; /* what a failure now has to say; launch only */
+	bool sent;                /* anything at all */
 	bool acted;               /* the request that changes something went out */
 	int64_t pause_ms;         /* length of the next pause */
 	int64_t waited_ms;        /* sum of pauses: there is no clock here */
@@ -184,6 +185,10 @@ static DaytonaStep daytona_refuse;
 static SbxOpWant daytona_fail(SbxOp *op, SbxPhase phase, const char *code);
 static SbxOpWant daytona_fail_expired(SbxOp *op);
 
+/*
+ * The frame of every operation.  The key is not copied: it would outlive a
+ * `clear` in the session, and the caller keeps it until the operation is freed.
+ */
 static SbxOp *
 daytona_make_op(const SbxAccount *account, const char *operation,
                 DaytonaStep *first_step, size_t state_size, size_t first_block,
@@ -202,7 +207,6 @@ daytona_make_op(const SbxAccount *account, const char *operation,
 		length--;
 	state = op->state;
 	state->step = first_step;
-	state->allocation = SBX_ALLOCATION_NONE;
 	state->api_url = sbx_arena_strndup(&op->arena, api_url, length);
 	state->api_key = account->credentials[DAYTONA_CREDENTIAL_API_KEY];
 	if (state->api_key == NULL)
@@ -230,11 +234,11 @@ daytona_advance(SbxOp *op)
 	DaytonaState *state = op->state;
 	SbxOpWant want = state->step(op);
 	bool finished = want == SBX_OP_WANT_NOTHING;
-	bool sent = state->allocation != SBX_ALLOCATION_NONE;
 
 	/* What a step built without memory must not be used. */
 	if (op->arena.out_of_memory && !state->tidying && (!finished || op->succeeded))
-		return daytona_fail(op, sent ? SBX_PHASE_PROTOCOL : SBX_PHASE_NONE, NULL);
+		return daytona_fail(op, state->sent ? SBX_PHASE_PROTOCOL : SBX_PHASE_NONE,
+		                    NULL);
 
 	/* Also the last step may use an answer that came in time, but ask no more. */
 	if (op->expired && !finished && state->result != NULL)
@@ -246,8 +250,12 @@ daytona_advance(SbxOp *op)
 		op->failure.provider_code = state->timeout_code;
 
 	/* From here on nothing is proven, except by an answer. */
-	if (want == SBX_OP_WANT_HTTP && state->allocation == SBX_ALLOCATION_NONE)
-		state->allocation = SBX_ALLOCATION_UNKNOWN;
+	if (want == SBX_OP_WANT_HTTP)
+	{
+		state->sent = true;
+		if (state->allocation == SBX_ALLOCATION_NONE)
+			state->allocation = SBX_ALLOCATION_UNKNOWN;
+	}
 	return want;
 }
 
@@ -288,6 +296,7 @@ daytona_note(SbxOp *op, const char *code)
 	state->noted = op->failure;
 }
 
+/* Fail with what was remembered, not with what tidying up met afterwards. */
 static SbxOpWant
 daytona_fail_noted(SbxOp *op, const char *code)
 {
@@ -301,6 +310,10 @@ daytona_fail_noted(SbxOp *op, const char *code)
 	return SBX_OP_WANT_NOTHING;
 }
 
+/*
+ * "Too late" alone helps nobody: if an attempt was refused before the time was
+ * over, that refusal is the reason, and the flag says that time ended it.
+ */
 static SbxOpWant
 daytona_fail_expired(SbxOp *op)
 {
@@ -310,9 +323,7 @@ daytona_fail_expired(SbxOp *op)
 		daytona_fail_noted(op, state->noted.provider_code);
 	else
 	{
-		bool sent = state->allocation != SBX_ALLOCATION_NONE;
-
-		daytona_fail(op, sent ? SBX_PHASE_RECEIVE : SBX_PHASE_NONE,
+		daytona_fail(op, state->sent ? SBX_PHASE_RECEIVE : SBX_PHASE_NONE,
 		             state->timeout_code);
 		op->failure.http_status = 0;
 	}
@@ -346,7 +357,8 @@ daytona_send(SbxOp *op, const char *method, const char *url, const char *body,
 	    !sbx_op_header(op, "X-Daytona-Source", "", "sbx_router") ||
 	    !sbx_op_header(op, "X-Daytona-SDK-Version", "", "0.205.1") ||
 	    (body != NULL && !sbx_op_header(op, "Content-Type", "", "application/json")))
-		return daytona_fail(op, SBX_PHASE_NONE, NULL);
+		return state->sent ? daytona_fail(op, SBX_PHASE_NONE, NULL)
+		                   : daytona_refuse(op);
 
 	if (body != NULL)
 	{
@@ -790,6 +802,7 @@ daytona_launch(const SbxAccount *account, const SbxLaunchInput *input)
 	if (op == NULL)
 		return NULL;
 	launch = op->state;
+	launch->state.allocation = SBX_ALLOCATION_NONE;
 
 	body = daytona_create_body(account->settings, input);
 	if (body != NULL)
@@ -850,6 +863,10 @@ daytona_launch_poll(SbxOp *op)
 	return daytona_send(op, "GET", state->sandbox_url, NULL, daytona_launch_polled);
 }
 
+/*
+ * From here on a sandbox exists, whatever happens.  A look that fails says
+ * nothing about it, so only clear words of the provider end the wait.
+ */
 static SbxOpWant
 daytona_launch_polled(SbxOp *op)
 {
@@ -947,6 +964,10 @@ daytona_launch_probe(SbxOp *op)
 	return want;
 }
 
+/*
+ * Only the known signs of "not yet" are worth another try.  A 401 here is no
+ * verdict on the key: the toolbox says so of a sandbox it cannot reach, too.
+ */
 static SbxOpWant
 daytona_launch_probed(SbxOp *op)
 {
@@ -1178,6 +1199,7 @@ daytona_get_start(SbxOp *op)
 	return daytona_send(op, "GET", state->sandbox_url, NULL, daytona_get_answered);
 }
 
+/* "No such sandbox" is an answer to the question, not a failure to ask it. */
 static SbxOpWant
 daytona_get_answered(SbxOp *op)
 {
@@ -1636,6 +1658,10 @@ daytona_run_start(SbxOp *op)
 	return daytona_send(op, "GET", state->sandbox_url, NULL, daytona_run_found);
 }
 
+/*
+ * The control plane is asked first because the toolbox's refusals are ambiguous,
+ * and because only it knows where the toolbox of this sandbox is.
+ */
 static SbxOpWant
 daytona_run_found(SbxOp *op)
 {
@@ -1749,6 +1775,10 @@ daytona_run_execute(SbxOp *op)
 	return want;
 }
 
+/*
+ * Whatever came back, it is only noted here: the session is deleted first.  The
+ * answer is gone by then, so the result is copied out of it now.
+ */
 static SbxOpWant
 daytona_run_executed(SbxOp *op)
 {
@@ -1792,6 +1822,12 @@ daytona_run_close(SbxOp *op)
 	return daytona_send(op, "DELETE", run->session_url, NULL, daytona_run_closed);
 }
 
+/*
+ * A result in hand is not spoilt by a failed clean-up.  A timeout is different:
+ * unless the delete was confirmed, the command may still be running, and the
+ * caller has to hear that.  (404 is no confirmation: a restarted toolbox has
+ * forgotten the session, not necessarily its processes.)
+ */
 static SbxOpWant
 daytona_run_closed(SbxOp *op)
 {
@@ -1888,6 +1924,7 @@ daytona_destroy_start(SbxOp *op)
 	                            : daytona_destroy_look_up(op);
 }
 
+/* Creating settles within seconds to a minute: patient, but not slow to notice. */
 static SbxOpWant
 daytona_destroy_again(SbxOp *op, DaytonaStep *step)
 {
@@ -1965,6 +2002,10 @@ daytona_destroy_delete(SbxOp *op)
 	                    daytona_destroy_deleted);
 }
 
+/*
+ * Calling a failure success leaks a sandbox, and calling a success failure keeps
+ * a dead one on the books.  So only an answer about this sandbox counts.
+ */
 static SbxOpWant
 daytona_destroy_deleted(SbxOp *op)
 {

@@ -1,0 +1,338 @@
+/*
+ * test_daytona_shell.c
+ *		The text given to a session's shell, sourced by real shells.
+ *
+ * The toolbox sources a command in a shell that lives on and then notes `$?`.
+ * The same is done here: if the text ends the shell, no note is written, which in
+ * the toolbox would be a call that never returns.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+static char directory[] = "/tmp/sbx_unit_XXXXXX";
+static const char *const shells[] = {"bash", "dash"};
+
+typedef struct Ran
+{
+	bool noted;
+	int exit_code;
+	char out[4096];
+	char err[4096];
+} Ran;
+
+static void
+file_path(char *path, const char *name)
+{
+	snprintf(path, 200, "%s/%s", directory, name);
+}
+
+static void
+write_file(const char *name, const char *text)
+{
+	char path[200];
+	FILE *file;
+
+	file_path(path, name);
+	file = fopen(path, "w");
+	if (file == NULL || fputs(text, file) < 0)
+		exit(1);
+	fclose(file);
+}
+
+static bool
+read_file(const char *name, char *text, size_t size)
+{
+	char path[200];
+	FILE *file;
+	size_t length;
+
+	text[0] = '\0';
+	file_path(path, name);
+	file = fopen(path, "r");
+	if (file == NULL)
+		return false;
+	length = fread(text, 1, size - 1, file);
+	text[length] = '\0';
+	fclose(file);
+	unlink(path);
+	return true;
+}
+
+/* Source a text in a shell whose standard input has something to steal. */
+static Ran
+source(const char *shell, const char *text)
+{
+	static const char daemon[] = "cd \"$1\" && . ./cmd >out 2>err; echo $? >code";
+	Ran ran = {0};
+	char code[20];
+	char path[200];
+	pid_t child;
+
+	write_file("cmd", text);
+	write_file("in", "stolen\n");
+	child = fork();
+	if (child == 0)
+	{
+		file_path(path, "in");
+		dup2(open(path, O_RDONLY), 0);
+		execlp(shell, shell, "-c", daemon, shell, directory, (char *) NULL);
+		_exit(127);
+	}
+	waitpid(child, NULL, 0);
+	read_file("out", ran.out, sizeof(ran.out));
+	read_file("err", ran.err, sizeof(ran.err));
+	ran.noted = read_file("code", code, sizeof(code)) && code[0] != '\0';
+	ran.exit_code = atoi(code);
+	return ran;
+}
+
+/* What the adapter sends for an input. */
+static char *
+wrapped(const SbxRunInput *input)
+{
+	static Account account;
+	SbxTarget target = {.sandbox_id = ID};
+	Drive drive;
+	json_t *body;
+	char *text;
+
+	drive_start(&drive,
+	            sbx_kind_daytona.run_script(account_reset(&account), &target, input));
+	drive_answer(&drive, 200, DTO("started"));
+	drive_answer(&drive, 201, "");
+	body = sbx_json_parse(drive.op->request.body, drive.op->request.body_length, false);
+	text = strdup(sbx_json_string(body, "command"));
+	json_decref(body);
+	drive_end(&drive);
+	return text;
+}
+
+static SbxRunInput
+script(const char *command)
+{
+	SbxRunInput input = {.run_id = "run-1",
+	                     .command = command,
+	                     .command_length = strlen(command),
+	                     .timeout_ms = 1000,
+	                     .max_stream = 1000};
+
+	return input;
+}
+
+/* Both shells end up with this exit code (-1: any but 0) and output (NULL: any). */
+static void
+runs(const SbxRunInput *input, int exit_code, const char *out, const char *what)
+{
+	char *text = wrapped(input);
+
+	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)
+	{
+		Ran ran = source(shells[i], text);
+		bool right = exit_code < 0 ? ran.exit_code != 0 : ran.exit_code == exit_code;
+
+		if (!ok(ran.noted && right && (out == NULL || strcmp(ran.out, out) == 0),
+		        "%s: %s", shells[i], what))
+			printf("# noted %d, code %d, out: %s err: %s\n", ran.noted, ran.exit_code,
+			       ran.out, ran.err);
+	}
+	free(text);
+}
+
+static void
+runs_text(const char *command, int exit_code, const char *out, const char *what)
+{
+	SbxRunInput input = script(command);
+
+	runs(&input, exit_code, out, what);
+}
+
+/* The trap itself: if this stops being true, the wrapping proves nothing. */
+static void
+trap_is_real(void)
+{
+	section("unwrapped");
+	ok(!source("bash", "exit 3").noted, "bash: exit leaves no exit code");
+	ok(!source("dash", "exit 3").noted, "dash: exit leaves no exit code");
+	ok(!source("bash", "set -e\nfalse\n").noted, "bash: set -e leaves none");
+	ok(!source("dash", "if\n").noted, "dash: a syntax error leaves none");
+	ok(strcmp(source("bash", "cat").out, "stolen\n") == 0, "input is stolen");
+}
+
+static void
+plain_scripts(void)
+{
+	section("wrapped");
+	runs_text("exit 3", 3, "", "exit");
+	runs_text("set -e\nfalse\necho no", 1, "", "set -e");
+	runs_text("echo a; echo b", 0, "a\nb\n", "output");
+	runs_text("", 0, "", "nothing");
+	runs_text("\n\n# only a comment", 0, "", "a comment without a line end");
+	runs_text("}", -1, NULL, "unbalanced brace");
+	runs_text("fi", -1, NULL, "unbalanced fi");
+	runs_text("'", -1, NULL, "unbalanced single quote");
+	runs_text("\"", -1, NULL, "unbalanced double quote");
+	runs_text("(", -1, NULL, "unbalanced parenthesis");
+	runs_text("echo 'a'\\''b'; exit 4", 4, "a'b\n", "quotes");
+	runs_text("echo \"$((1+1))\" `echo x` '$HOME' \\\\", 0, "2 x $HOME \\\n",
+	          "expansion");
+	runs_text("cat <<E\n$(echo in)\nE\nexit 5", 5, "in\n", "here-document");
+	runs_text("cat <<'E'\n$x '\nE", 0, "$x '\n", "quoted here-document at the end");
+	runs_text("cat <<E\nopen", 0, NULL, "here-document without an end");
+	runs_text("cat; echo after", 0, "after\n", "standard input is empty");
+	runs_text("read x; echo $?", 0, "1\n", "read finds the end of it");
+	runs_text("kill -9 $$", 137, "", "killed by a signal");
+	runs_text("exec true", 0, "", "exec");
+	runs_text("trap 'echo bye' EXIT; exit 6", 6, "bye\n", "a trap");
+	runs_text("return 7 2>/dev/null; echo r", 0, NULL, "return");
+	runs_text("printf '%s' \"\xc3\xa4\xe2\x82\xac\"", 0, "\xc3\xa4\xe2\x82\xac",
+	          "UTF-8");
+	runs_text("echo \\", 0, NULL, "a backslash at the end");
+	runs_text("echo a\r", 0, "a\r\n", "carriage return");
+	runs_text("#!/bin/sh\necho x", 0, "x\n", "a first line with an interpreter");
+}
+
+static void
+environment(void)
+{
+	static const SbxPair env[] = {
+	    {"A", "it's"},      {"B", "x\ny\n"},      {"C", "$HOME `id` $(id) \"\\"},
+	    {"D", ""},          {"E_1", "'"},         {"F", "-n"},
+	    {"G", "a; exit 9"}, {"H", "\xc3\xa4 b\t"}};
+	static const char show[] =
+	    "printf '<%s>' \"$A\" \"$B\" \"$C\" \"$D\" \"$E_1\" \"$F\" \"$G\" \"$H\"; "
+	    "printf '%s' \"${sbx_newline-unset}\"; sh -c 'printf %s \"$A\"'";
+	static const SbxPair one_line[] = {{"A", "x"}};
+	static const SbxPair two_lines[] = {{"A", "x\ny"}};
+	SbxRunInput input = script(show);
+
+	section("environment");
+	input.env = env;
+	input.env_count = sizeof(env) / sizeof(env[0]);
+	runs(&input, 0,
+	     "<it's><x\ny\n><$HOME `id` $(id) \"\\><><'><-n><a; exit 9><\xc3\xa4 b\t>"
+	     "unsetit's",
+	     "values arrive as given, and are exported");
+
+	input = script("#!/bin/sh\necho $A");
+	input.env = one_line;
+	input.env_count = 1;
+	runs(&input, 0, "x\n", "the first line stays a comment");
+
+	for (int i = 0; i < 2; i++)
+	{
+		char *text;
+
+		input = script("\necho $LINENO");
+		input.env = i == 0 ? one_line : two_lines;
+		input.env_count = 1;
+		input.cwd = i == 0 ? "/tmp" : NULL;
+		text = wrapped(&input);
+		for (size_t s = 0; s < 2; s++)
+			is_text(source(shells[s], text).out, "2\n",
+			        "%s: line numbers are the user's", shells[s]);
+		free(text);
+	}
+}
+
+static void
+directories(void)
+{
+	char quoted[200];
+	char line[300];
+	SbxRunInput input = script("pwd; exit 2");
+
+	section("directory");
+	file_path(quoted, "it's \"$HOME\"\n`x`");
+	snprintf(line, sizeof(line), "mkdir '%s/it'\\''s \"$HOME\"\n`x`'", directory);
+	ok(system(line) == 0, "a directory with an odd name");
+	input.cwd = quoted;
+	snprintf(line, sizeof(line), "%s\n", quoted);
+	runs(&input, 2, line, "is entered");
+
+	input = script("echo ran");
+	input.cwd = "/nonexistent/x";
+	runs(&input, -1, "", "one that does not exist ends the run before the script");
+	input.cwd = "/";
+	runs(&input, 0, "ran\n", "one that does exist does not");
+}
+
+static char *
+long_script(size_t length, const char *tail)
+{
+	char *text = malloc(length + strlen(tail) + 1);
+
+	memset(text, '\n', length);
+	memcpy(text, ": '", 3);
+	for (size_t i = 3; i < length - 2; i++)
+		text[i] = i % 80 == 0 ? '\n' : 'a';
+	text[length - 2] = '\'';
+	strcpy(text + length, tail);
+	return text;
+}
+
+static void
+long_scripts(void)
+{
+	static const size_t lengths[] = {90000, 98290, 98304, 98320, 300 * 1024};
+	static const SbxPair env[] = {{"A", "v"}};
+	SbxRunInput input;
+	char *text;
+	char *outer;
+
+	section("long script");
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++)
+	{
+		text = long_script(lengths[i], "echo $A; cat; exit 3");
+		input = script(text);
+		input.env = env;
+		input.env_count = 1;
+		runs(&input, 3, "v\n", "arguments have a limit, scripts do not");
+		outer = wrapped(&input);
+		ok((strstr(outer, "mktemp") != NULL) == (lengths[i] > 98270), "%zu bytes: %s",
+		   lengths[i], lengths[i] > 98270 ? "a file" : "an argument");
+		free(outer);
+		free(text);
+	}
+
+	/* Quotes grow: what counts is what the shell has to read. */
+	text = malloc(60003);
+	memset(text, '\'', 60002);
+	memcpy(text, ": ", 2);
+	text[60002] = '\0';
+	input = script(text);
+	runs(&input, 0, "", "60,000 quotes");
+	free(text);
+
+	text = long_script(200000, "exit 8");
+	input = script(text);
+	outer = wrapped(&input);
+	setenv("TMPDIR", directory, 1);
+	is_number(source("dash", outer).exit_code, 8, "the exit code survives tidying up");
+	ok(system("ls \"$TMPDIR\"/tmp.* >/dev/null 2>&1") != 0, "no file is left");
+	setenv("TMPDIR", "/nonexistent", 1);
+	ok(source("dash", outer).exit_code != 0, "no place for a file is a failure");
+	unsetenv("TMPDIR");
+	free(outer);
+	free(text);
+}
+
+void
+test_daytona_shell(void)
+{
+	char line[200];
+
+	if (mkdtemp(directory) == NULL)
+		exit(1);
+	trap_is_real();
+	plain_scripts();
+	environment();
+	directories();
+	long_scripts();
+	snprintf(line, sizeof(line), "rm -rf '%s'", directory);
+	ok(system(line) == 0, "tidied up");
+}

@@ -1,0 +1,287 @@
+/*
+ * test_exhaustion.c
+ *		Every operation, with memory ending at every allocation and with every
+ *		answer cut short at every byte: it always ends, and never claims too much.
+ */
+#include <stdlib.h>
+
+#include "unit.h"
+
+static Account account;
+
+typedef struct Answer
+{
+	int status;
+	const char *body;
+} Answer;
+
+typedef struct Scenario
+{
+	const char *name;
+	SbxOp *(*make)(void);
+	const Answer *answers;
+	int answer_count;
+} Scenario;
+
+static const SbxPair pairs[] = {{"A", "x\ny"}, {"B", "it's"}};
+
+static SbxOp *
+make_launch(void)
+{
+	SbxLaunchInput input = {.unique_name = NAME,
+	                        .labels = pairs,
+	                        .label_count = 2,
+	                        .env = pairs,
+	                        .env_count = 2};
+
+	account_reset(&account);
+	account_text(&account, "image", "debian:12");
+	return sbx_kind_daytona.launch(&account.account, &input);
+}
+
+static SbxOp *
+make_get(void)
+{
+	SbxTarget target = {.sandbox_id = ID};
+
+	return sbx_kind_daytona.get(account_reset(&account), &target);
+}
+
+static SbxOp *
+make_run(void)
+{
+	SbxTarget target = {.unique_name = NAME};
+	SbxRunInput input = {.run_id = "run-1",
+	                     .command = "echo 'x'",
+	                     .command_length = 8,
+	                     .env = pairs,
+	                     .env_count = 2,
+	                     .cwd = "/tmp",
+	                     .timeout_ms = 1000,
+	                     .max_stream = 100};
+
+	return sbx_kind_daytona.run_script(account_reset(&account), &target, &input);
+}
+
+static SbxOp *
+make_destroy(void)
+{
+	SbxTarget target = {.unique_name = NAME};
+
+	return sbx_kind_daytona.destroy(account_reset(&account), &target, 60000);
+}
+
+#define BARE "{\"id\":\"" ID "\",\"state\":\"started\"}"
+
+static const Answer launch_answers[] = {
+    {200, DTO("creating")}, {503, "{}"}, {200, BARE},
+    {200, DTO("started")},  {502, "{}"}, {200, "{\"exitCode\":0}"}};
+static const Answer located_answers[] = {{200, BARE},
+                                         {200, BARE},
+                                         {200, "{\"url\":\"" TOOLBOX "\"}"},
+                                         {200, "{\"exitCode\":0}"}};
+static const Answer refused_answers[] = {
+    {400, "{\"message\":\"No available runners\"}"}};
+static const Answer get_answers[] = {{200, DTO("started")}};
+static const Answer gone_answers[] = {{404, "{}"}};
+static const Answer run_answers[] = {
+    {200, DTO("started")},
+    {201, ""},
+    {200, "{\"exitCode\":1,\"output\":\"\\u0001\\u0001\\u0001a\\u0002\\u0002\\u0002b\","
+          "\"stdout\":\"a\",\"stderr\":\"b\"}"},
+    {204, ""}};
+static const Answer joined_answers[] = {
+    {200, DTO("started")},
+    {201, ""},
+    {200, "{\"exitCode\":1,\"stdout\":\"a\",\"stderr\":\"b\"}"},
+    {204, ""}};
+static const Answer vanished_answers[] = {
+    {200, DTO("started")}, {201, ""}, {401, "{}"}, {401, "{}"}, {404, "{}"}};
+static const Answer destroy_answers[] = {
+    {404, "{}"}, {200, DTO("started")}, {409, "{}"},
+    {500, "{}"}, {200, DTO("started")}, {200, DTO("destroying")}};
+
+#define SCENARIO(name, make, answers)                                                  \
+	{                                                                                  \
+		name, make, answers, sizeof(answers) / sizeof(answers[0])                      \
+	}
+
+static const Scenario scenarios[] = {
+    SCENARIO("launch", make_launch, launch_answers),
+    SCENARIO("launch, toolbox asked for", make_launch, located_answers),
+    SCENARIO("launch, refused", make_launch, refused_answers),
+    SCENARIO("get", make_get, get_answers),
+    SCENARIO("get, gone", make_get, gone_answers),
+    SCENARIO("run", make_run, run_answers),
+    SCENARIO("run, streams joined", make_run, joined_answers),
+    SCENARIO("run, vanished", make_run, vanished_answers),
+    SCENARIO("destroy", make_destroy, destroy_answers),
+};
+
+typedef struct Outcome
+{
+	bool made;
+	bool ended;
+	bool succeeded;
+	bool lied; /* an allocation denied that may exist, a result that is not there */
+	size_t used;
+} Outcome;
+
+static void
+judge(const Drive *drive, bool sent, Outcome *outcome)
+{
+	const SbxOp *op = drive->op;
+	SbxAllocation allocation = op->failure.allocation;
+
+	outcome->succeeded = op->succeeded;
+	outcome->used = op->arena.used;
+	if (op->succeeded)
+		outcome->lied = op->result == NULL || op->arena.out_of_memory;
+	else if (strcmp(op->operation, "launch") == 0)
+		outcome->lied =
+		    (sent && allocation == SBX_ALLOCATION_NONE &&
+		     op->failure.http_status < 400) ||
+		    (op->sandbox_id[0] != '\0' && allocation != SBX_ALLOCATION_MADE) ||
+		    (!sent && allocation != SBX_ALLOCATION_NONE);
+}
+
+/*
+ * Play a scenario.  Answers are used up by exchanges; after the last one there is
+ * no answer any more, and after a while no time.
+ */
+static Outcome
+play(const Scenario *scenario, int cut_answer, size_t cut_length)
+{
+	Outcome outcome = {0};
+	Drive drive = {0};
+	bool sent = false;
+	int next = 0;
+
+	drive.op = scenario->make();
+	if (drive.op == NULL)
+		return outcome;
+	outcome.made = true;
+	drive_start(&drive, drive.op);
+	while (drive.want != SBX_OP_WANT_NOTHING && drive.steps < 50)
+	{
+		if (drive.want == SBX_OP_WANT_PAUSE)
+		{
+			drive_pause_over(&drive);
+			continue;
+		}
+		sent = true;
+		if (next >= scenario->answer_count)
+			drive_expire(&drive);
+		else if (next == cut_answer)
+			drive_answer_bytes(&drive, scenario->answers[next].status,
+			                   scenario->answers[next].body, cut_length);
+		else
+			drive_answer(&drive, scenario->answers[next].status,
+			             scenario->answers[next].body);
+		next++;
+	}
+	outcome.ended = drive.want == SBX_OP_WANT_NOTHING;
+	judge(&drive, sent, &outcome);
+	drive_end(&drive);
+	return outcome;
+}
+
+static void
+arena_ends_everywhere(const Scenario *scenario)
+{
+	Outcome whole = play(scenario, -1, 0);
+	int wrong = 0;
+	int failures = 0;
+
+	for (size_t limit = 1; limit <= whole.used; limit++)
+	{
+		Outcome outcome;
+
+		unit_arena_limit = limit;
+		outcome = play(scenario, -1, 0);
+		unit_arena_limit = 0;
+		wrong += outcome.made && (!outcome.ended || outcome.lied);
+		failures += !outcome.succeeded;
+	}
+	is_number(wrong, 0, "%s: the arena ends at any of %zu bytes", scenario->name,
+	          whole.used);
+	if (whole.succeeded)
+		ok(failures > 0, "%s: which did hurt", scenario->name);
+}
+
+static void
+malloc_ends_everywhere(const Scenario *scenario)
+{
+	bool expected = play(scenario, -1, 0).succeeded;
+	int wrong = 0;
+	long left = 0;
+
+	for (; left < 10000; left++)
+	{
+		Outcome outcome;
+		bool all_used;
+
+		unit_mallocs_left = left;
+		outcome = play(scenario, -1, 0);
+		all_used = unit_mallocs_left == 0;
+		unit_mallocs_left = -1;
+		wrong += outcome.made && (!outcome.ended || outcome.lied);
+		if (outcome.succeeded == expected && !all_used)
+			break;
+	}
+	ok(wrong == 0 && left < 10000, "%s: malloc fails after any of %ld calls",
+	   scenario->name, left);
+}
+
+static void
+answers_end_everywhere(const Scenario *scenario)
+{
+	int wrong = 0;
+	int count = 0;
+
+	for (int i = 0; i < scenario->answer_count; i++)
+	{
+		for (size_t length = 0; length < strlen(scenario->answers[i].body); length++)
+		{
+			Outcome outcome = play(scenario, i, length);
+
+			wrong += !outcome.ended || outcome.lied;
+			count++;
+		}
+	}
+	is_number(wrong, 0, "%s: answers end at any of %d bytes", scenario->name, count);
+}
+
+/* Time ends at each step, with nothing to look at. */
+static void
+time_ends_everywhere(const Scenario *scenario)
+{
+	int wrong = 0;
+	int steps = 0;
+
+	for (int last = 0; last <= scenario->answer_count; last++)
+	{
+		Scenario shorter = *scenario;
+		Outcome outcome;
+
+		shorter.answer_count = last;
+		outcome = play(&shorter, -1, 0);
+		wrong += !outcome.ended || outcome.lied;
+		steps++;
+	}
+	is_number(wrong, 0, "%s: time ends after any of %d exchanges", scenario->name,
+	          steps);
+}
+
+void
+test_exhaustion(void)
+{
+	section("exhaustion");
+	for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
+	{
+		arena_ends_everywhere(&scenarios[i]);
+		malloc_ends_everywhere(&scenarios[i]);
+		answers_end_everywhere(&scenarios[i]);
+		time_ends_everywhere(&scenarios[i]);
+	}
+}

@@ -1,0 +1,369 @@
+/*
+ * unit.c
+ *		TAP output, canned answers, failing allocators.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "unit.h"
+
+static int test_count;
+static int failed_count;
+static const char *section_name = "";
+
+/* --- TAP ---------------------------------------------------------------- */
+
+void
+section(const char *name)
+{
+	section_name = name;
+}
+
+static bool
+report(bool passed, const char *format, va_list arguments)
+{
+	test_count++;
+	if (!passed)
+		failed_count++;
+	printf("%s %d - %s: ", passed ? "ok" : "not ok", test_count, section_name);
+	vprintf(format, arguments);
+	printf("\n");
+	fflush(stdout);
+	return passed;
+}
+
+bool
+ok(bool condition, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	report(condition, format, arguments);
+	va_end(arguments);
+	return condition;
+}
+
+bool
+is_text(const char *got, const char *expected, const char *format, ...)
+{
+	bool passed = (got == NULL || expected == NULL) ? got == expected
+	                                                : strcmp(got, expected) == 0;
+	va_list arguments;
+
+	va_start(arguments, format);
+	report(passed, format, arguments);
+	va_end(arguments);
+	if (!passed)
+		printf("#      got: %s\n# expected: %s\n", got != NULL ? got : "(null)",
+		       expected != NULL ? expected : "(null)");
+	return passed;
+}
+
+bool
+is_number(int64_t got, int64_t expected, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	report(got == expected, format, arguments);
+	va_end(arguments);
+	if (got != expected)
+		printf("#      got: %lld\n# expected: %lld\n", (long long) got,
+		       (long long) expected);
+	return got == expected;
+}
+
+/* --- lack of memory ----------------------------------------------------- */
+
+long unit_mallocs_left = -1;
+size_t unit_arena_limit = 0;
+
+extern void *__real_malloc(size_t size);
+extern void *__wrap_malloc(size_t size);
+extern void *__real_calloc(size_t count, size_t size);
+extern void *__wrap_calloc(size_t count, size_t size);
+extern SbxOp *
+__real_sbx_op_create(const char *operation, SbxOpWant (*advance)(SbxOp *),
+                     size_t state_size, size_t first_block, int64_t timeout_ms);
+extern SbxOp *
+__wrap_sbx_op_create(const char *operation, SbxOpWant (*advance)(SbxOp *),
+                     size_t state_size, size_t first_block, int64_t timeout_ms);
+
+static bool
+malloc_is_due(void)
+{
+	if (unit_mallocs_left < 0)
+		return true;
+	if (unit_mallocs_left == 0)
+		return false;
+	unit_mallocs_left--;
+	return true;
+}
+
+void *
+__wrap_malloc(size_t size)
+{
+	return malloc_is_due() ? __real_malloc(size) : NULL;
+}
+
+void *
+__wrap_calloc(size_t count, size_t size)
+{
+	return malloc_is_due() ? __real_calloc(count, size) : NULL;
+}
+
+SbxOp *
+__wrap_sbx_op_create(const char *operation, SbxOpWant (*advance)(SbxOp *),
+                     size_t state_size, size_t first_block, int64_t timeout_ms)
+{
+	SbxOp *op =
+	    __real_sbx_op_create(operation, advance, state_size, first_block, timeout_ms);
+
+	if (op != NULL && unit_arena_limit > 0)
+		op->arena.limit = unit_arena_limit;
+	return op;
+}
+
+/* --- driving ------------------------------------------------------------ */
+
+static void
+drive_advance(Drive *drive)
+{
+	drive->steps++;
+	drive->want = drive->op->advance(drive->op);
+
+	/* A driver frees the answer now: whoever still points at it is found out. */
+	free((char *) drive->op->response.body);
+	free((char *) drive->op->response.headers);
+	memset(&drive->op->response, 0, sizeof(drive->op->response));
+}
+
+void
+drive_start(Drive *drive, SbxOp *op)
+{
+	memset(drive, 0, sizeof(*drive));
+	drive->op = op;
+	drive_advance(drive);
+}
+
+void
+drive_answer_bytes(Drive *drive, int status, const char *body, size_t length)
+{
+	SbxHttpResponse *response = &drive->op->response;
+	char *copy = __real_malloc(length + 1);
+
+	memcpy(copy, body, length);
+	copy[length] = '\0';
+	response->status = status;
+	response->body = copy;
+	response->body_length = length;
+	response->request_sent = true;
+	drive_advance(drive);
+}
+
+void
+drive_answer(Drive *drive, int status, const char *body)
+{
+	drive_answer_bytes(drive, status, body, strlen(body));
+}
+
+void
+drive_response(Drive *drive, SbxHttpResponse response)
+{
+	drive->op->response = response;
+	drive_advance(drive);
+}
+
+void
+drive_no_answer(Drive *drive, SbxPhase phase, bool sent, bool timed_out)
+{
+	drive->op->response.failed_phase = phase;
+	drive->op->response.request_sent = sent;
+	drive->op->response.timed_out = timed_out;
+	drive_advance(drive);
+}
+
+void
+drive_pause_over(Drive *drive)
+{
+	drive_advance(drive);
+}
+
+void
+drive_expire(Drive *drive)
+{
+	drive->op->expired = true;
+	drive_advance(drive);
+}
+
+void
+drive_end(Drive *drive)
+{
+	sbx_op_free(drive->op);
+	drive->op = NULL;
+}
+
+bool
+asks(const Drive *drive, const char *method, const char *url, const char *format, ...)
+{
+	const SbxHttpRequest *request = &drive->op->request;
+	bool passed = drive->want == SBX_OP_WANT_HTTP &&
+	              strcmp(request->method, method) == 0 &&
+	              strcmp(request->url, url) == 0;
+	va_list arguments;
+
+	va_start(arguments, format);
+	report(passed, format, arguments);
+	va_end(arguments);
+	if (!passed)
+		printf("#      got: want %d %s %s (failure %s %d %s)\n# expected: %s %s\n",
+		       drive->want, request->method, request->url,
+		       sbx_phase_name(drive->op->failure.phase), drive->op->failure.http_status,
+		       drive->op->failure.provider_code ? drive->op->failure.provider_code
+		                                        : "-",
+		       method, url);
+	return passed;
+}
+
+bool
+pauses(const Drive *drive, int64_t ms, const char *format, ...)
+{
+	bool passed = drive->want == SBX_OP_WANT_PAUSE && drive->op->pause_ms == ms;
+	va_list arguments;
+
+	va_start(arguments, format);
+	report(passed, format, arguments);
+	va_end(arguments);
+	if (!passed)
+		printf("#      got: want %d, pause %lld\n", drive->want,
+		       (long long) drive->op->pause_ms);
+	return passed;
+}
+
+bool
+fails(const Drive *drive, SbxPhase phase, int status, const char *code,
+      SbxAllocation allocation, const char *format, ...)
+{
+	const SbxFailure *failure = &drive->op->failure;
+	bool same_code = code == NULL || failure->provider_code == NULL
+	                     ? code == failure->provider_code
+	                     : strcmp(code, failure->provider_code) == 0;
+	bool passed = drive->want == SBX_OP_WANT_NOTHING && !drive->op->succeeded &&
+	              failure->phase == phase && failure->http_status == status &&
+	              failure->allocation == allocation && same_code;
+	va_list arguments;
+
+	va_start(arguments, format);
+	report(passed, format, arguments);
+	va_end(arguments);
+	if (!passed)
+		printf("#      got: want %d, succeeded %d, %s %d %s %s\n"
+		       "# expected: %s %d %s %s\n",
+		       drive->want, drive->op->succeeded, sbx_phase_name(failure->phase),
+		       failure->http_status,
+		       failure->provider_code ? failure->provider_code : "-",
+		       sbx_allocation_name(failure->allocation), sbx_phase_name(phase), status,
+		       code ? code : "-", sbx_allocation_name(allocation));
+	return passed;
+}
+
+const char *
+sent_header(const SbxOp *op, const char *name)
+{
+	static char line[4096];
+
+	for (int i = 0; i < op->request.header_count; i++)
+	{
+		const SbxHeader *header = &op->request.headers[i];
+
+		if (strcasecmp(header->name, name) != 0)
+			continue;
+		snprintf(line, sizeof(line), "%s%s", header->prefix, header->value);
+		return line;
+	}
+	return NULL;
+}
+
+/* --- Daytona fixtures --------------------------------------------------- */
+
+const SbxAccount *
+account_reset(Account *account)
+{
+	memset(account, 0, sizeof(*account));
+	account->credentials[0] = "<credential>";
+	account->account.settings = account->settings;
+	account->account.credentials = account->credentials;
+	account_text(account, "apiUrl", API);
+	return &account->account;
+}
+
+static SbxFieldValue *
+account_field(Account *account, const char *field)
+{
+	for (int i = 0; sbx_kind_daytona.settings[i].name != NULL; i++)
+	{
+		if (strcmp(sbx_kind_daytona.settings[i].name, field) != 0)
+			continue;
+		account->settings[i].is_set = true;
+		return &account->settings[i];
+	}
+	printf("Bail out! no setting %s\n", field);
+	exit(1);
+}
+
+void
+account_text(Account *account, const char *field, const char *value)
+{
+	account_field(account, field)->text = value;
+}
+
+void
+account_integer(Account *account, const char *field, int64_t value)
+{
+	account_field(account, field)->integer = value;
+}
+
+void
+account_boolean(Account *account, const char *field, bool value)
+{
+	account_field(account, field)->boolean = value;
+}
+
+static json_t *golden_file;
+
+const json_t *
+golden(const char *name)
+{
+	const json_t *entry;
+	char path[4096];
+
+	if (golden_file == NULL)
+	{
+		snprintf(path, sizeof(path), "%s/daytona.json", getenv("UNIT_DATA"));
+		golden_file = json_load_file(path, 0, NULL);
+	}
+	entry = json_object_get(golden_file, name);
+	if (entry != NULL)
+		return entry;
+	printf("Bail out! no recording %s\n", name);
+	exit(1);
+}
+
+int
+main(void)
+{
+	sbx_json_init();
+	test_op();
+	test_json();
+	test_daytona_launch();
+	test_daytona_get();
+	test_daytona_run();
+	test_daytona_shell();
+	test_daytona_destroy();
+	test_exhaustion();
+	json_decref(golden_file);
+	printf("1..%d\n", test_count);
+	if (failed_count > 0)
+		printf("# %d of %d tests failed\n", failed_count, test_count);
+	return failed_count > 0 ? 1 : 0;
+}
