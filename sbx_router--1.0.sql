@@ -45,6 +45,7 @@ CREATE TABLE sbx_installation (
 	system_identifier text NOT NULL
 );
 COMMENT ON TABLE sbx_installation IS 'which installation this is: part of the label that every sandbox of this database carries';
+COMMENT ON COLUMN sbx_installation.only_row IS 'there is one installation';
 COMMENT ON COLUMN sbx_installation.installation_id IS 'random, made by CREATE EXTENSION; not dumped';
 COMMENT ON COLUMN sbx_installation.database_oid IS 'database at that time; another one now means that this is a copy';
 COMMENT ON COLUMN sbx_installation.system_identifier IS 'cluster at that time; another one now means that this is a copy';
@@ -265,6 +266,7 @@ COMMENT ON FUNCTION sbx_recent_events() IS 'the latest events of this session, o
 REVOKE ALL ON TABLE sbx_installation, sbx_provider, sbx_mapping, sbx_sandboxes,
 	sbx_credentials, sbx_credential_input FROM PUBLIC;
 REVOKE ALL ON FUNCTION
+	sbx_secret_in(cstring), sbx_secret_out(sbx_secret), sbx_secret_recv(internal),
 	sbx_provider_check(), sbx_provider_kinds(),
 	sbx_register_provider(text, text, jsonb, jsonb, jsonb, jsonb),
 	sbx_update_provider(text, boolean, jsonb, jsonb, jsonb, jsonb),

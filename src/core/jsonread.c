@@ -13,6 +13,26 @@
 /* Whole numbers above this are not exact in a JSON number (2^53). */
 #define SBX_MAX_EXACT_INTEGER 9007199254740992.0
 
+/* Containers inside containers; the document itself is the first. */
+static int
+nesting_depth(Jsonb *jsonb)
+{
+	JsonbIterator *iterator = JsonbIteratorInit(&jsonb->root);
+	JsonbIteratorToken token;
+	JsonbValue item;
+	int depth = 0;
+	int deepest = 0;
+
+	while ((token = JsonbIteratorNext(&iterator, &item, false)) != WJB_DONE)
+	{
+		if (token == WJB_BEGIN_OBJECT || token == WJB_BEGIN_ARRAY)
+			deepest = Max(deepest, ++depth);
+		else if (token == WJB_END_OBJECT || token == WJB_END_ARRAY)
+			depth--;
+	}
+	return deepest;
+}
+
 void
 sbx_jsonb_document(SbxDocument document, const char *path, Jsonb *jsonb,
                    JsonbValue *value)
@@ -21,6 +41,8 @@ sbx_jsonb_document(SbxDocument document, const char *path, Jsonb *jsonb,
 		sbx_error_document(document, path, SBX_REASON_TOO_LARGE, NULL);
 	if (!JB_ROOT_IS_OBJECT(jsonb))
 		sbx_error_document(document, path, SBX_REASON_WRONG_TYPE, NULL);
+	if (nesting_depth(jsonb) > SBX_MAX_NESTING)
+		sbx_error_document(document, path, SBX_REASON_TOO_DEEP, NULL);
 
 	value->type = jbvBinary;
 	value->val.binary.data = &jsonb->root;

@@ -16,6 +16,9 @@
 /* A whole document in bytes. */
 #define SBX_MAX_DOCUMENT (256 * 1024)
 
+/* Containers inside containers. */
+#define SBX_MAX_NESTING 16
+
 /* Most keys that one object of ours knows. */
 #define SBX_MAX_KEYS 24
 
@@ -25,7 +28,7 @@ typedef struct SbxText
 	const char *value;
 } SbxText;
 
-/* A jsonb as a value, after checking its size; it must be an object. */
+/* A jsonb as a value, after checking size and nesting; it must be an object. */
 extern void sbx_jsonb_document(SbxDocument document, const char *path, Jsonb *jsonb,
                                JsonbValue *value);
 

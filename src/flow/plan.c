@@ -40,6 +40,8 @@ judge(const SbxPlan *plan, int i)
 	verdict->pool = pool;
 	verdict->index = i;
 	sbx_route_filter(plan->request, pool, verdict);
+	if (pool->enabled && !sbx_registry_is_usable(&plan->providers[i]))
+		sbx_route_reject(verdict, "PROVIDER_DISABLED");
 	if (sbx_verdict_eligible(verdict) && sbx_credential_find(pool->id) == NULL)
 		sbx_route_reject(verdict, "CREDENTIALS");
 	if (sbx_verdict_eligible(verdict))
@@ -137,7 +139,9 @@ sbx_plan_describe(const SbxPlan *plan, const SbxVerdict *verdict, const char *co
 	if (strcmp(code, "PROVIDER_ID") == 0)
 		return psprintf("request asks for provider \"%s\"", plan->request->provider_id);
 	if (strcmp(code, "PROVIDER_DISABLED") == 0)
-		return pstrdup("registration is disabled");
+		return pstrdup(verdict->pool->enabled
+		                   ? "registration is not usable: its registrar is no superuser"
+		                   : "registration is disabled");
 	if (strncmp(code, "CAPABILITY_REQUIRED:", 20) == 0)
 		return psprintf("does not declare capability \"%s\"", subject(code));
 	if (strncmp(code, "CAPABILITY_FORBIDDEN:", 21) == 0)

@@ -62,7 +62,7 @@ sbx_register_provider(PG_FUNCTION_ARGS)
 
 	/* The row's trigger checks again; here the error has no context of ours. */
 	sbx_registry_parse(&registration, &provider);
-	sbx_registry_check_usable(&provider);
+	sbx_registry_check_written(&provider);
 	sbx_registry_insert(&registration);
 	PG_RETURN_VOID();
 }
@@ -70,7 +70,7 @@ sbx_register_provider(PG_FUNCTION_ARGS)
 static SbxRegistration *
 existing(const char *id)
 {
-	SbxRegistration *registration = sbx_registry_read(id);
+	SbxRegistration *registration = sbx_registry_read_for_update(id);
 
 	if (registration == NULL)
 		sbx_error_document(SBX_DOCUMENT_PROVIDER, "provider.id",
@@ -104,7 +104,7 @@ sbx_update_provider(PG_FUNCTION_ARGS)
 		registration->capacity = PG_GETARG_JSONB_P(5);
 	registration->registered_by = GetUserId();
 	sbx_registry_parse(registration, &provider);
-	sbx_registry_check_usable(&provider);
+	sbx_registry_check_written(&provider);
 	sbx_registry_update(registration);
 	PG_RETURN_VOID();
 }
@@ -217,7 +217,13 @@ sbx_provider_check(PG_FUNCTION_ARGS)
 	registration.capacity = jsonb_column(trigger, tuple, "capacity");
 	tuple = settle_registrar(trigger, tuple, &registration.registered_by);
 	sbx_registry_parse(&registration, &provider);
-	sbx_registry_check_usable(&provider);
+
+	/*
+	 * A superuser may write what no longer counts: a dump has to be restorable, and
+	 * such a pool can be switched off.  It is refused where it is used.
+	 */
+	if (!superuser())
+		sbx_registry_check_written(&provider);
 	return PointerGetDatum(tuple);
 }
 

@@ -28,6 +28,7 @@ static const SbxReasonWords reason_words[] = {
     {"out_of_range", gettext_noop("is out of range")},
     {"too_many", gettext_noop("has too many members")},
     {"too_large", gettext_noop("is too large")},
+    {"too_deep", gettext_noop("is nested too deeply")},
     {"bad_format", gettext_noop("is not well formed")},
     {"unknown_name", gettext_noop("names something that is not known")},
     {"conflict", gettext_noop("contradicts another value")},

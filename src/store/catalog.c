@@ -19,6 +19,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 /* Where the extension is; looked up once, until something is invalidated. */
 static struct
@@ -36,6 +37,13 @@ relation_changed(Datum arg, Oid relid)
 {
 	if (relid == InvalidOid || relid == catalog.mapping_relid)
 		catalog.valid = false;
+}
+
+/* ALTER SCHEMA ... RENAME changes no relation. */
+static void
+schema_changed(Datum arg, int cache, uint32 hash)
+{
+	catalog.valid = false;
 }
 
 static void
@@ -70,6 +78,7 @@ ensure_catalog(void)
 	if (!registered)
 	{
 		CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
+		CacheRegisterSyscacheCallback(NAMESPACEOID, schema_changed, (Datum) 0);
 		registered = true;
 	}
 	AcceptInvalidationMessages();

@@ -25,6 +25,12 @@ static SbxStatement select_one = {
     1,
     {TEXTOID}};
 
+static SbxStatement select_for_update = {
+    "SELECT " ROW_COLUMNS " FROM %1$s.sbx_provider WHERE id OPERATOR(pg_catalog.=) $1"
+    " FOR UPDATE",
+    1,
+    {TEXTOID}};
+
 static SbxStatement insert_row = {
     "INSERT INTO %1$s.sbx_provider (" ROW_COLUMNS ")"
     " VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO NOTHING",
@@ -213,8 +219,9 @@ find_kind(const char *name)
 	                   sbx_error_nearest_hint(name, names, count));
 }
 
-void
-sbx_registry_check_usable(const SbxProvider *provider)
+/* The setting that the role in registered_by may not give; NULL = all is well. */
+static const SbxField *
+forbidden_setting(const SbxProvider *provider)
 {
 	for (int i = 0; provider->kind->settings[i].name != NULL; i++)
 	{
@@ -222,13 +229,45 @@ sbx_registry_check_usable(const SbxProvider *provider)
 
 		if (field->needs_superuser && provider->settings[i].is_set &&
 		    !superuser_arg(provider->registered_by))
-			ereport(ERROR,
-			        (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-			         errmsg("permission denied to set \"%s\" of provider \"%s\"",
-			                field->name, provider->pool.id),
-			         errdetail(
-			             "Only superusers may point a provider to another endpoint.")));
+			return field;
 	}
+	return NULL;
+}
+
+bool
+sbx_registry_is_usable(const SbxProvider *provider)
+{
+	return forbidden_setting(provider) == NULL;
+}
+
+void
+sbx_registry_check_written(const SbxProvider *provider)
+{
+	const SbxField *field = forbidden_setting(provider);
+
+	if (field != NULL)
+		ereport(
+		    ERROR,
+		    (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+		     errmsg("permission denied to set \"%s\" of provider \"%s\"", field->name,
+		            provider->pool.id),
+		     errdetail("Only superusers may point a provider to another endpoint.")));
+}
+
+void
+sbx_registry_check_usable(const SbxProvider *provider)
+{
+	const SbxField *field = forbidden_setting(provider);
+
+	if (field != NULL)
+		ereport(
+		    ERROR,
+		    (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+		     errmsg("provider \"%s\" cannot be used", provider->pool.id),
+		     errdetail("Its setting \"%s\" counts only while the role that registered "
+		               "it is a superuser.",
+		               field->name),
+		     errhint("A superuser can use sbx_update_provider() to answer for it.")));
 }
 
 void
@@ -277,8 +316,8 @@ read_row(SbxCatalogScope *scope, int row, SbxRegistration *registration)
 	    DatumGetObjectId(sbx_catalog_datum(scope, row, 8, &is_null));
 }
 
-SbxRegistration *
-sbx_registry_read(const char *id)
+static SbxRegistration *
+read_registration(SbxStatement *statement, const char *id)
 {
 	SbxRegistration *registration = palloc(sizeof(SbxRegistration));
 	Datum value = CStringGetTextDatum(id);
@@ -286,12 +325,24 @@ sbx_registry_read(const char *id)
 	bool found;
 
 	sbx_catalog_begin(&scope);
-	sbx_catalog_execute(&select_one, &value, NULL);
+	sbx_catalog_execute(statement, &value, NULL);
 	found = SPI_processed > 0;
 	if (found)
 		read_row(&scope, 0, registration);
 	sbx_catalog_end(&scope);
 	return found ? registration : NULL;
+}
+
+SbxRegistration *
+sbx_registry_read(const char *id)
+{
+	return read_registration(&select_one, id);
+}
+
+SbxRegistration *
+sbx_registry_read_for_update(const char *id)
+{
+	return read_registration(&select_for_update, id);
 }
 
 SbxProvider *

@@ -46,6 +46,9 @@ extern SbxProvider *sbx_registry_find(const char *id);
 /* One row as it is; NULL when there is none. */
 extern SbxRegistration *sbx_registry_read(const char *id);
 
+/* The same, locked until the end of the transaction. */
+extern SbxRegistration *sbx_registry_read_for_update(const char *id);
+
 extern void sbx_registry_insert(const SbxRegistration *registration);
 extern void sbx_registry_update(const SbxRegistration *registration);
 
@@ -53,9 +56,13 @@ extern void sbx_registry_update(const SbxRegistration *registration);
 extern bool sbx_registry_delete(const char *id);
 
 /*
- * May this pool be used now?  An endpoint override counts only while the role
- * that wrote it is superuser.  Raises 42501.
+ * An endpoint override counts only while the role that wrote it is superuser:
+ * checked when a row is written (raises 42501) and when it is used.
  */
+extern void sbx_registry_check_written(const SbxProvider *provider);
+extern bool sbx_registry_is_usable(const SbxProvider *provider);
+
+/* Raises 42501 when it is not usable. */
 extern void sbx_registry_check_usable(const SbxProvider *provider);
 
 #endif /* SBX_REGISTRY_H */
