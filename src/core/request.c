@@ -33,8 +33,34 @@ read_resources(const JsonbValue *object, SbxRequest *request)
 	resources->gpu = sbx_jsonb_int64(REQUEST, "request.resources.gpu", &member[3], 0);
 }
 
+/*
+ * A name that neither the builtin list nor any pool knows is refused: a misspelt
+ * forbidden capability must not pass silently.
+ */
+static void
+check_known(const char *path, const char *name, const SbxNames *declared)
+{
+	char *hint;
+
+	for (int i = 0; i < sbx_capability_count; i++)
+	{
+		if (strcmp(name, sbx_capability_names[i]) == 0)
+			return;
+	}
+	for (int i = 0; i < declared->count; i++)
+	{
+		if (strcmp(name, declared->names[i]) == 0)
+			return;
+	}
+	hint = sbx_error_nearest_hint(name, declared->names, declared->count);
+	if (hint == NULL)
+		hint = sbx_error_nearest_hint(name, sbx_capability_names, sbx_capability_count);
+	sbx_error_document(REQUEST, path, SBX_REASON_UNKNOWN_NAME, hint);
+}
+
 static char **
-read_capabilities(const char *path, const JsonbValue *value, int *count)
+read_capabilities(const char *path, const JsonbValue *value, const SbxNames *declared,
+                  int *count)
 {
 	char **names = sbx_jsonb_texts(REQUEST, path, value, count);
 
@@ -42,6 +68,7 @@ read_capabilities(const char *path, const JsonbValue *value, int *count)
 	{
 		if (!sbx_is_capability_name(names[i]))
 			sbx_error_document(REQUEST, path, SBX_REASON_BAD_FORMAT, NULL);
+		check_known(path, names[i], declared);
 	}
 	return names;
 }
@@ -54,7 +81,8 @@ refuse_if_present(const char *path, const JsonbValue *value)
 }
 
 static void
-read_requirements(const JsonbValue *object, SbxRequest *request)
+read_requirements(const JsonbValue *object, const SbxNames *declared,
+                  SbxRequest *request)
 {
 	static const char *const keys[] = {"requiredCapabilities",
 	                                   "forbiddenCapabilities",
@@ -70,10 +98,11 @@ read_requirements(const JsonbValue *object, SbxRequest *request)
 
 	sbx_jsonb_members(REQUEST, "request.requires", object, keys, lengthof(keys), member,
 	                  NULL);
-	request->required = read_capabilities("request.requires.requiredCapabilities",
-	                                      &member[0], &request->required_count);
-	request->forbidden =
-	    read_capabilities(forbidden_path, &member[1], &request->forbidden_count);
+	request->required =
+	    read_capabilities("request.requires.requiredCapabilities", &member[0], declared,
+	                      &request->required_count);
+	request->forbidden = read_capabilities(forbidden_path, &member[1], declared,
+	                                       &request->forbidden_count);
 	for (int i = 0; i < request->forbidden_count; i++)
 	{
 		for (int j = 0; j < request->required_count; j++)
@@ -155,7 +184,7 @@ read_launch(const JsonbValue *object, SbxRequest *request)
 }
 
 SbxRequest *
-sbx_request_parse(Jsonb *jsonb)
+sbx_request_parse(Jsonb *jsonb, const SbxNames *declared)
 {
 	static const char *const keys[] = {"resources", "requires",      "region",
 	                                   "routing",   "placement",     "providerId",
@@ -167,7 +196,7 @@ sbx_request_parse(Jsonb *jsonb)
 	sbx_jsonb_document(REQUEST, "request", jsonb, &root);
 	sbx_jsonb_members(REQUEST, "request", &root, keys, lengthof(keys), member, NULL);
 	read_resources(&member[0], request);
-	read_requirements(&member[1], request);
+	read_requirements(&member[1], declared, request);
 	refuse_if_present("request.region", &member[2]);
 	read_routing(&member[3], request);
 	refuse_if_present("request.placement", &member[4]);
@@ -175,37 +204,4 @@ sbx_request_parse(Jsonb *jsonb)
 	read_launch(&member[6], request);
 	refuse_if_present("request.idempotencyKey", &member[7]);
 	return request;
-}
-
-static void
-check_names(const char *path, char **names, int count, const char *const *declared,
-            int declared_count)
-{
-	for (int i = 0; i < count; i++)
-	{
-		bool known = false;
-		char *hint;
-
-		for (int j = 0; !known && j < sbx_capability_count; j++)
-			known = strcmp(names[i], sbx_capability_names[j]) == 0;
-		for (int j = 0; !known && j < declared_count; j++)
-			known = strcmp(names[i], declared[j]) == 0;
-		if (known)
-			continue;
-		hint = sbx_error_nearest_hint(names[i], declared, declared_count);
-		if (hint == NULL)
-			hint = sbx_error_nearest_hint(names[i], sbx_capability_names,
-			                              sbx_capability_count);
-		sbx_error_document(REQUEST, path, SBX_REASON_UNKNOWN_NAME, hint);
-	}
-}
-
-void
-sbx_request_check_capabilities(const SbxRequest *request, const char *const *declared,
-                               int count)
-{
-	check_names("request.requires.requiredCapabilities", request->required,
-	            request->required_count, declared, count);
-	check_names("request.requires.forbiddenCapabilities", request->forbidden,
-	            request->forbidden_count, declared, count);
 }

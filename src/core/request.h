@@ -34,18 +34,18 @@ typedef struct SbxRequest
 	int64 create_timeout_ms; /* 0 = not given */
 } SbxRequest;
 
+/* Capability names that the registered pools declare. */
+typedef struct SbxNames
+{
+	const char *const *names;
+	int count;
+} SbxNames;
+
 /*
  * Parse and validate.  Raises SB001 naming the first fault in the order of the
  * request language, 0A000 for a part of the language that is not built.
  * Allocates in the current memory context.
  */
-extern SbxRequest *sbx_request_parse(Jsonb *jsonb);
-
-/*
- * Refuse capability names that neither the builtin list nor any pool declares: a
- * misspelt forbidden capability must not pass silently.
- */
-extern void sbx_request_check_capabilities(const SbxRequest *request,
-                                           const char *const *declared, int count);
+extern SbxRequest *sbx_request_parse(Jsonb *jsonb, const SbxNames *declared);
 
 #endif /* SBX_REQUEST_H */

@@ -11,6 +11,7 @@
 
 #include "compat.h"
 
+#include "access/htup_details.h"
 #include "access/xact.h"
 #include "commands/trigger.h"
 #include "flow/session.h"
@@ -85,7 +86,9 @@ hide_credentials(ErrorData *report)
 	if (copy_statement != 0 && copy_statement == GetCurrentStatementStartTimestamp())
 	{
 		report->hide_stmt = true;
-		report->hide_ctx = true;
+
+		/* The client gets what is left of the report: no line for it either. */
+		report->context = NULL;
 	}
 	if (mentions_credential(debug_query_string) || mentions_credential(report->context))
 	{
@@ -116,6 +119,7 @@ sbx_secret_install_hook(void)
 typedef struct Fault
 {
 	const char *path;
+	const char *field; /* below the path; NULL = none */
 	SbxReason reason;
 } Fault;
 
@@ -123,6 +127,16 @@ static bool
 fault(Fault *where, const char *path, SbxReason reason)
 {
 	where->path = path;
+	where->field = NULL;
+	where->reason = reason;
+	return false;
+}
+
+static bool
+field_fault(Fault *where, const SbxField *field, SbxReason reason)
+{
+	where->path = "credential";
+	where->field = field->name;
 	where->reason = reason;
 	return false;
 }
@@ -159,11 +173,11 @@ read_field(const SbxProviderKind *kind, const char *key, const json_t *member,
 	int i = find_field(kind, key);
 
 	if (i < 0)
-		return fault(where, "credential", SBX_REASON_UNKNOWN_KEY);
+		return fault(where, "credential", SBX_REASON_UNKNOWN_NAME);
 	if (!json_is_string(member))
-		return fault(where, kind->credentials[i].name, SBX_REASON_WRONG_TYPE);
+		return field_fault(where, &kind->credentials[i], SBX_REASON_WRONG_TYPE);
 	if (!is_token(json_string_value(member)))
-		return fault(where, kind->credentials[i].name, SBX_REASON_BAD_FORMAT);
+		return field_fault(where, &kind->credentials[i], SBX_REASON_BAD_FORMAT);
 	values[i] = json_string_value(member);
 	return true;
 }
@@ -183,7 +197,7 @@ read_object(const SbxProviderKind *kind, json_t *object, const char **values,
 	for (int i = 0; kind->credentials[i].name != NULL; i++)
 	{
 		if (kind->credentials[i].required && values[i] == NULL)
-			return fault(where, kind->credentials[i].name, SBX_REASON_MISSING);
+			return field_fault(where, &kind->credentials[i], SBX_REASON_MISSING);
 	}
 	return true;
 }
@@ -220,7 +234,11 @@ read_bare(const SbxProviderKind *kind, const char *key, const char **values,
 static void
 refuse(const Fault *where)
 {
-	sbx_error_document(SBX_DOCUMENT_CREDENTIAL, where->path, where->reason,
+	const char *path = where->field == NULL
+	                       ? where->path
+	                       : psprintf("%s.%s", where->path, where->field);
+
+	sbx_error_document(SBX_DOCUMENT_CREDENTIAL, path, where->reason,
 	                   _("A credential is a JSON object of the fields that "
 	                     "sbx_provider_kinds() lists, or the bare key where one field "
 	                     "is required."));
@@ -414,7 +432,7 @@ take_row(json_t *document)
 	const char *values[SBX_MAX_CREDENTIALS] = {NULL};
 	const SbxProviderKind *kind;
 	InputRow row;
-	Fault where = {"document", SBX_REASON_BAD_FORMAT};
+	Fault where = {"document", NULL, SBX_REASON_BAD_FORMAT};
 	bool valid = false;
 
 	if (!json_is_object(document) || !read_row(document, &row, &where))
@@ -470,5 +488,9 @@ sbx_credential_input_row(PG_FUNCTION_ARGS)
 	PG_END_TRY();
 	sbx_session_end(&call);
 	error_context_stack = context;
-	return PointerGetDatum(trigger->tg_trigtuple);
+	/* RETURNING and later triggers get an empty row: what was given is not readable. */
+	value = (Datum) 0;
+	is_null = true;
+	return PointerGetDatum(
+	    heap_form_tuple(RelationGetDescr(trigger->tg_relation), &value, &is_null));
 }

@@ -213,6 +213,30 @@ register_callbacks(void)
 	registered = true;
 }
 
+/* Bound to who was connected, who they became, and who called. */
+static bool
+is_own(const SbxCredential *credential)
+{
+	return credential->session_user == GetSessionUserId() &&
+	       credential->outer_user == GetOuterUserId() &&
+	       credential->setting_role == GetUserId();
+}
+
+void
+sbx_credential_clear(const char *provider_id)
+{
+	SbxCredential **link = &credentials;
+
+	while (*link != NULL)
+	{
+		if (is_own(*link) &&
+		    (provider_id == NULL || strcmp((*link)->provider_id, provider_id) == 0))
+			forget(link);
+		else
+			link = &(*link)->next;
+	}
+}
+
 void
 sbx_credential_check_scope(SbxCredentialScope scope)
 {
@@ -254,24 +278,10 @@ sbx_credential_set(const char *provider_id, const char *const *values,
 	credential->setting_role = GetUserId();
 	credential->generation = generation;
 
-	/* It replaces the one in force, which is simply gone, also after ROLLBACK. */
+	/* It replaces one's own, which is simply gone, also after ROLLBACK. */
 	sbx_credential_clear(provider_id);
 	credential->next = credentials;
 	credentials = credential;
-}
-
-void
-sbx_credential_clear(const char *provider_id)
-{
-	SbxCredential **link = &credentials;
-
-	while (*link != NULL)
-	{
-		if (provider_id == NULL || strcmp((*link)->provider_id, provider_id) == 0)
-			forget(link);
-		else
-			link = &(*link)->next;
-	}
 }
 
 /* --- using -------------------------------------------------------------------- */
@@ -279,9 +289,7 @@ sbx_credential_clear(const char *provider_id)
 static bool
 is_usable(const SbxCredential *credential)
 {
-	return credential->session_user == GetSessionUserId() &&
-	       credential->outer_user == GetOuterUserId() &&
-	       credential->setting_role == GetUserId() &&
+	return is_own(credential) &&
 	       (credential->scope == SBX_SCOPE_LOCAL || session_credentials);
 }
 

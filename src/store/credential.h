@@ -38,7 +38,7 @@ extern void sbx_credential_check_scope(SbxCredentialScope scope);
 extern void sbx_credential_set(const char *provider_id, const char *const *values,
                                SbxCredentialScope scope);
 
-/* Forget one provider's credential, or all (NULL). */
+/* Forget one's own credential for a provider, or all of one's own (NULL). */
 extern void sbx_credential_clear(const char *provider_id);
 
 /*
