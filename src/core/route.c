@@ -192,6 +192,12 @@ compare_by_strategy(const SbxRequest *request, const SbxVerdict *a, const SbxVer
 	return compare_doubles(b->score, a->score);
 }
 
+bool
+sbx_route_tied(const SbxRequest *request, const SbxVerdict *a, const SbxVerdict *b)
+{
+	return compare_by_strategy(request, a, b) == 0;
+}
+
 /* Ties go by the bytes of the id: never by collation, never by registration order. */
 static int
 compare_verdicts(const void *left, const void *right, void *arg)

@@ -43,6 +43,10 @@ extern void sbx_route_reject(SbxVerdict *verdict, const char *code);
 /* Signals: rejects a pool that says it is not available. */
 extern void sbx_route_filter_signals(SbxVerdict *verdict);
 
+/* Do two eligible pools differ in nothing but their ids? */
+extern bool
+sbx_route_tied(const SbxRequest *request, const SbxVerdict *a, const SbxVerdict *b);
+
 /*
  * Order verdicts: eligible ones first by position, then the rejected by id.
  * Fills position, score and parts of the eligible.  Returns how many are

@@ -107,22 +107,35 @@ signals_jsonb(const SbxSignals *signals)
 	    JsonbValueToJsonb(pushJsonbValue(&state, WJB_END_OBJECT, NULL)));
 }
 
+/* Why an eligible pool has its place; ties are settled by id. */
+static char *
+reason_for_place(const SbxPlan *plan, const SbxVerdict *verdict)
+{
+	const char *strategy = sbx_strategy_names[plan->request->strategy];
+	const SbxVerdict *best = &plan->verdicts[0];
+
+	if (plan->eligible == 1)
+		return pstrdup("the only eligible provider");
+	if (verdict == best && sbx_route_tied(plan->request, best, best + 1))
+		return psprintf("tied for best of %d eligible providers by %s, first by id",
+		                plan->eligible, strategy);
+	if (verdict == best)
+		return psprintf("best of %d eligible providers by %s", plan->eligible,
+		                strategy);
+	if (sbx_route_tied(plan->request, best, verdict))
+		return psprintf("tied with \"%s\" by %s, later by id", best->pool->id,
+		                strategy);
+	return psprintf("behind \"%s\" by %s", best->pool->id, strategy);
+}
+
 static char *
 reason(const SbxPlan *plan, const SbxVerdict *verdict)
 {
-	const char *strategy = sbx_strategy_names[plan->request->strategy];
 	StringInfoData words;
 	ListCell *cell;
 
 	if (sbx_verdict_eligible(verdict))
-	{
-		if (plan->eligible == 1)
-			return pstrdup("the only eligible provider");
-		if (verdict->position == 1)
-			return psprintf("best of %d eligible providers by %s", plan->eligible,
-			                strategy);
-		return psprintf("behind \"%s\" by %s", plan->verdicts[0].pool->id, strategy);
-	}
+		return reason_for_place(plan, verdict);
 	initStringInfo(&words);
 	foreach (cell, verdict->rejections)
 	{

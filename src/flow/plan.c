@@ -10,24 +10,25 @@
 #include "utils/json.h"
 
 /* Every capability name that some pool declares, enabled or not. */
-static const char **
-declared_capabilities(const SbxPlan *plan, int *count)
+static SbxNames
+declared_capabilities(const SbxProvider *providers, int count)
 {
+	SbxNames declared = {NULL, 0};
 	const char **names;
 	int total = 0;
 
-	for (int i = 0; i < plan->count; i++)
-		total += plan->providers[i].pool.profile.capability_count;
+	for (int i = 0; i < count; i++)
+		total += providers[i].pool.profile.capability_count;
 	names = palloc(sizeof(char *) * (total + 1));
-	*count = 0;
-	for (int i = 0; i < plan->count; i++)
+	for (int i = 0; i < count; i++)
 	{
-		const SbxProfile *profile = &plan->providers[i].pool.profile;
+		const SbxProfile *profile = &providers[i].pool.profile;
 
 		for (int j = 0; j < profile->capability_count; j++)
-			names[(*count)++] = profile->capabilities[j];
+			names[declared.count++] = profile->capabilities[j];
 	}
-	return names;
+	declared.names = names;
+	return declared;
 }
 
 /* Stage by stage: a pool rejected by one stage is not asked by the next. */
@@ -52,15 +53,13 @@ SbxPlan *
 sbx_plan_make(Jsonb *request, const char *policy)
 {
 	SbxPlan *plan = palloc0(sizeof(SbxPlan));
-	const char **names;
-	int name_count;
+	SbxNames declared;
 
-	plan->request = sbx_request_parse(request);
+	plan->providers = sbx_registry_load(&plan->count);
+	declared = declared_capabilities(plan->providers, plan->count);
+	plan->request = sbx_request_parse(request, &declared);
 	if (policy != NULL)
 		sbx_error_not_built("policy");
-	plan->providers = sbx_registry_load(&plan->count);
-	names = declared_capabilities(plan, &name_count);
-	sbx_request_check_capabilities(plan->request, names, name_count);
 
 	plan->verdicts = palloc0(sizeof(SbxVerdict) * (plan->count + 1));
 	for (int i = 0; i < plan->count; i++)
@@ -157,8 +156,8 @@ sbx_plan_describe(const SbxPlan *plan, const SbxVerdict *verdict, const char *co
 		                " MiB of disk, request asks for " INT64_FORMAT,
 		                has->disk_mb, asked->disk_mb);
 	if (strcmp(code, "RESOURCE_GPU") == 0)
-		return psprintf("declares " INT64_FORMAT
-		                " GPUs, request asks for " INT64_FORMAT,
+		return psprintf("declares a GPU count of " INT64_FORMAT
+		                ", request asks for " INT64_FORMAT,
 		                has->gpu, asked->gpu);
 	if (strcmp(code, "CREDENTIALS") == 0)
 		return pstrdup("no credential in this session");

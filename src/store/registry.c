@@ -317,7 +317,7 @@ read_row(SbxCatalogScope *scope, int row, SbxRegistration *registration)
 }
 
 static SbxRegistration *
-read_registration(SbxStatement *statement, const char *id)
+read_registration(const char *id, bool for_update)
 {
 	SbxRegistration *registration = palloc(sizeof(SbxRegistration));
 	Datum value = CStringGetTextDatum(id);
@@ -325,7 +325,10 @@ read_registration(SbxStatement *statement, const char *id)
 	bool found;
 
 	sbx_catalog_begin(&scope);
-	sbx_catalog_execute(statement, &value, NULL);
+	if (for_update)
+		sbx_catalog_execute(&select_for_update, &value, NULL);
+	else
+		sbx_catalog_execute_latest(&select_one, &value, NULL);
 	found = SPI_processed > 0;
 	if (found)
 		read_row(&scope, 0, registration);
@@ -336,13 +339,13 @@ read_registration(SbxStatement *statement, const char *id)
 SbxRegistration *
 sbx_registry_read(const char *id)
 {
-	return read_registration(&select_one, id);
+	return read_registration(id, false);
 }
 
 SbxRegistration *
 sbx_registry_read_for_update(const char *id)
 {
-	return read_registration(&select_for_update, id);
+	return read_registration(id, true);
 }
 
 SbxProvider *
@@ -366,7 +369,7 @@ sbx_registry_load(int *count)
 	SbxCatalogScope scope;
 
 	sbx_catalog_begin(&scope);
-	sbx_catalog_execute(&select_all, NULL, NULL);
+	sbx_catalog_execute_latest(&select_all, NULL, NULL);
 	*count = (int) SPI_processed;
 	registrations = MemoryContextAlloc(scope.caller_context,
 	                                   sizeof(SbxRegistration) * (*count + 1));

@@ -37,7 +37,11 @@ typedef struct SbxRegistration
 extern void
 sbx_registry_parse(const SbxRegistration *registration, SbxProvider *provider);
 
-/* All pools in the order of their ids; allocated in the current context. */
+/*
+ * All pools in the order of their ids; allocated in the current context.
+ * Registrations behave like catalogs: the newest committed state and one's own
+ * changes, whatever the transaction's snapshot.
+ */
 extern SbxProvider *sbx_registry_load(int *count);
 
 /* One pool; NULL when there is none. */
