@@ -31,7 +31,12 @@ OBJS = \
 	src/flow/runtime.o \
 	src/flow/explain.o \
 	providers/kinds.o \
-	providers/daytona.o
+	providers/script.o \
+	providers/daytona.o \
+	providers/daytona_toolbox.o \
+	providers/daytona_launch.o \
+	providers/daytona_run.o \
+	providers/daytona_destroy.o
 
 # The suites that need no emulator and no network.
 REGRESS = install registration credentials routing errors privileges

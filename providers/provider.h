@@ -13,15 +13,15 @@
 
 #include "net/op.h"
 
-#define SBX_MAX_SETTINGS	24
+#define SBX_MAX_SETTINGS    24
 #define SBX_MAX_CREDENTIALS 4
 
 /* --- declarations ------------------------------------------------------- */
 
 typedef enum SbxFieldType
 {
-	SBX_FIELD_TEXT,				/* non-empty, no control characters */
-	SBX_FIELD_URL,				/* text that starts with https:// or http:// */
+	SBX_FIELD_TEXT, /* non-empty, no control characters */
+	SBX_FIELD_URL,  /* text that starts with https:// or http:// */
 	SBX_FIELD_INTEGER,
 	SBX_FIELD_BOOLEAN
 } SbxFieldType;
@@ -32,22 +32,22 @@ typedef enum SbxFieldType
  */
 typedef struct SbxField
 {
-	const char *name;			/* NULL ends a list */
+	const char *name; /* NULL ends a list */
 	SbxFieldType type;
-	bool		required;
-	bool		needs_superuser;	/* can point requests (and keys) elsewhere */
-	int64_t		minimum;		/* integers only */
-	int64_t		maximum;
-	const char *description;	/* one line, for sbx_provider_kinds() */
+	bool required;
+	bool needs_superuser; /* can point requests (and keys) elsewhere */
+	int64_t minimum;      /* integers only */
+	int64_t maximum;
+	const char *description; /* one line, for sbx_provider_kinds() */
 } SbxField;
 
 /* A value given for a field; is_set false = absent. */
 typedef struct SbxFieldValue
 {
-	bool		is_set;
+	bool is_set;
 	const char *text;
-	int64_t		integer;
-	bool		boolean;
+	int64_t integer;
+	bool boolean;
 } SbxFieldValue;
 
 /*
@@ -59,7 +59,7 @@ typedef struct SbxFieldValue
 typedef struct SbxAccount
 {
 	const SbxFieldValue *settings;
-	const char *const *credentials;	/* NULL for fields not given */
+	const char *const *credentials; /* NULL for fields not given */
 } SbxAccount;
 
 typedef struct SbxPair
@@ -72,19 +72,19 @@ typedef struct SbxPair
 
 typedef struct SbxLaunchInput
 {
-	const char *unique_name;	/* the sbx id; the provider-side name */
-	const SbxPair *labels;		/* the caller's and the router's own */
-	int			label_count;
+	const char *unique_name; /* the sbx id; the provider-side name */
+	const SbxPair *labels;   /* the caller's and the router's own */
+	int label_count;
 	const SbxPair *env;
-	int			env_count;
-	int64_t		create_timeout_ms;	/* 0 = the setting's or the kind's default */
+	int env_count;
+	int64_t create_timeout_ms; /* 0 = the setting's or the kind's default */
 } SbxLaunchInput;
 
 /* Which sandbox: by the provider's id, or (outcome unknown) by its unique name. */
 typedef struct SbxTarget
 {
-	const char *sandbox_id;		/* NULL = not known */
-	const char *unique_name;	/* NULL = not known */
+	const char *sandbox_id;  /* NULL = not known */
+	const char *unique_name; /* NULL = not known */
 } SbxTarget;
 
 typedef enum SbxSandboxState
@@ -101,43 +101,43 @@ typedef enum SbxSandboxState
 typedef struct SbxSandboxFacts
 {
 	SbxSandboxState state;
-	const char *name;			/* NULL when the provider gave none */
-	const char *created_at;		/* ISO 8601 as the provider wrote it, or NULL */
+	const char *name;       /* NULL when the provider gave none */
+	const char *created_at; /* ISO 8601 as the provider wrote it, or NULL */
 	const SbxPair *labels;
-	int			label_count;
+	int label_count;
 } SbxSandboxFacts;
 
 typedef struct SbxRunInput
 {
-	const char *run_id;			/* unique per call, [a-z0-9-]: names what it makes */
+	const char *run_id; /* unique per call, [a-z0-9-]: names what it makes */
 	const char *command;
-	size_t		command_length;
-	const SbxPair *env;			/* names already match [A-Za-z_][A-Za-z0-9_]* */
-	int			env_count;
-	const char *cwd;			/* absolute, or NULL */
-	int64_t		timeout_ms;		/* lifetime of the command */
-	size_t		max_stream;		/* bytes kept of each stream */
+	size_t command_length;
+	const SbxPair *env; /* names already match [A-Za-z_][A-Za-z0-9_]* */
+	int env_count;
+	const char *cwd;    /* absolute, or NULL */
+	int64_t timeout_ms; /* lifetime of the command */
+	size_t max_stream;  /* bytes kept of each stream */
 } SbxRunInput;
 
 /* Bytes, not text: may hold invalid UTF-8 or NUL. */
 typedef struct SbxRunResult
 {
-	const char *output;			/* both streams, in the order they were written */
-	size_t		output_length;
+	const char *output; /* both streams, in the order they were written */
+	size_t output_length;
 	const char *stdout_text;
-	size_t		stdout_length;
+	size_t stdout_length;
 	const char *stderr_text;
-	size_t		stderr_length;
-	bool		has_exit_code;	/* false = the outcome is not known */
-	int			exit_code;
-	bool		truncated;
+	size_t stderr_length;
+	bool has_exit_code; /* false = the outcome is not known */
+	int exit_code;
+	bool truncated;
 } SbxRunResult;
 
 /* Result of destroy. */
 typedef enum SbxDestroyResult
 {
-	SBX_DESTROY_DONE,			/* the provider confirmed the deletion */
-	SBX_DESTROY_WAS_GONE		/* the provider says there is no such sandbox */
+	SBX_DESTROY_DONE,    /* the provider confirmed the deletion */
+	SBX_DESTROY_WAS_GONE /* the provider says there is no such sandbox */
 } SbxDestroyResult;
 
 /* --- the kind ----------------------------------------------------------- */
@@ -151,30 +151,30 @@ typedef enum SbxDestroyResult
 typedef struct SbxProviderKind
 {
 	const char *name;
-	const char *const *operations;	/* names, NULL-terminated, for people */
+	const char *const *operations; /* names, NULL-terminated, for people */
 	const SbxField *settings;
 	const SbxField *credentials;
-	bool		detached_launch;	/* can return before the sandbox is ready */
+	bool detached_launch; /* can return before the sandbox is ready */
 
 	/*
 	 * Settings that are right one by one can be wrong together.  Returns the
 	 * name of the offending field, or NULL when they are fine.  May be NULL.
 	 */
-	const char *(*check_settings) (const SbxFieldValue *settings);
+	const char *(*check_settings)(const SbxFieldValue *settings);
 
 	/*
 	 * Waits until the sandbox accepts commands.  op->sandbox_id is set as soon
 	 * as the provider's id is known, also when the operation fails later.
 	 * Result: SbxSandboxFacts.
 	 */
-	SbxOp	   *(*launch) (const SbxAccount *account, const SbxLaunchInput *input);
+	SbxOp *(*launch)(const SbxAccount *account, const SbxLaunchInput *input);
 
 	/* Result: SbxSandboxFacts; "no such sandbox" is state SBX_STATE_GONE. */
-	SbxOp	   *(*get) (const SbxAccount *account, const SbxTarget *target);
+	SbxOp *(*get)(const SbxAccount *account, const SbxTarget *target);
 
 	/* Result: SbxRunResult.  A timeout fails with provider code "TIMEOUT". */
-	SbxOp	   *(*run_script) (const SbxAccount *account, const SbxTarget *target,
-							   const SbxRunInput *input);
+	SbxOp *(*run_script)(const SbxAccount *account, const SbxTarget *target,
+	                     const SbxRunInput *input);
 
 	/*
 	 * Result: pointer to SbxDestroyResult.  With a sandbox id (also one written
@@ -183,8 +183,8 @@ typedef struct SbxProviderKind
 	 * provider says it does not exist, until the time is over: a lost create can
 	 * still be under way.  Conflicts are retried until the time is over.
 	 */
-	SbxOp	   *(*destroy) (const SbxAccount *account, const SbxTarget *target,
-							int64_t timeout_ms);
+	SbxOp *(*destroy)(const SbxAccount *account, const SbxTarget *target,
+	                  int64_t timeout_ms);
 } SbxProviderKind;
 
 /* All kinds, NULL-terminated (providers/kinds.c). */
@@ -193,4 +193,4 @@ extern const SbxProviderKind *sbx_provider_kind_find(const char *name);
 
 extern const SbxProviderKind sbx_kind_daytona;
 
-#endif							/* SBX_PROVIDER_H */
+#endif /* SBX_PROVIDER_H */

@@ -1,0 +1,137 @@
+/*
+ * daytona.h
+ *		What the files of the Daytona adapter share; nobody else includes it.
+ *
+ * An operation is a chain of steps: each looks at the answer the step before
+ * asked for, and names the step that will look at the next one.  A step never
+ * keeps a pointer into an answer; the driver frees it when the step returns.
+ */
+#ifndef SBX_DAYTONA_H
+#define SBX_DAYTONA_H
+
+#include "net/json.h"
+#include "net/op.h"
+#include "providers/provider.h"
+
+/* First arena block of most operations: enough for the smaller ones. */
+#define DAYTONA_ARENA_SMALL 4096
+
+/* Ids become path segments and host names are compared: plain ASCII, unencoded. */
+#define DAYTONA_NAME_BYTES                                                             \
+	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._"
+
+/* --- declarations ------------------------------------------------------- */
+
+/* Indexes into the settings, in the order of sbx_daytona_settings. */
+enum
+{
+	DAYTONA_SET_API_URL,
+	DAYTONA_SET_SNAPSHOT,
+	DAYTONA_SET_IMAGE,
+	DAYTONA_SET_TARGET,
+	DAYTONA_SET_HOME_DIR,
+	DAYTONA_SET_AUTO_STOP,
+	DAYTONA_SET_AUTO_ARCHIVE,
+	DAYTONA_SET_AUTO_DELETE,
+	DAYTONA_SET_CPU,
+	DAYTONA_SET_MEMORY,
+	DAYTONA_SET_DISK,
+	DAYTONA_SET_PUBLIC,
+	DAYTONA_SET_NETWORK_BLOCK_ALL,
+	DAYTONA_SET_NETWORK_ALLOW_LIST,
+	DAYTONA_SET_USER,
+	DAYTONA_SET_CREATE_TIMEOUT
+};
+
+extern const SbxField sbx_daytona_settings[];
+extern const char *sbx_daytona_check_settings(const SbxFieldValue *settings);
+
+/* The operations: daytona_launch.c, daytona_run.c, daytona_destroy.c. */
+extern SbxOp *
+sbx_daytona_launch(const SbxAccount *account, const SbxLaunchInput *input);
+extern SbxOp *sbx_daytona_get(const SbxAccount *account, const SbxTarget *target);
+extern SbxOp *sbx_daytona_run_script(const SbxAccount *account, const SbxTarget *target,
+                                     const SbxRunInput *input);
+extern SbxOp *sbx_daytona_destroy(const SbxAccount *account, const SbxTarget *target,
+                                  int64_t timeout_ms);
+
+/* --- the frame of an operation ------------------------------------------ */
+
+typedef SbxOpWant SbxDaytonaStep(SbxOp *op);
+
+/* Operations that remember more start their own state with this one. */
+typedef struct SbxDaytonaState
+{
+	SbxDaytonaStep *step;     /* what the next advance() does */
+	const char *api_url;      /* without a trailing slash */
+	const char *api_key;      /* the caller's, pinned until the op is freed */
+	const char *sandbox_url;  /* "<api>/sandbox/<id or name>" */
+	const char *toolbox_url;  /* "<toolboxProxyUrl>/<id>", checked, or NULL */
+	SbxAllocation allocation; /* what a failure now has to say; launch only */
+	bool sent;                /* anything at all */
+	bool acted;               /* the request that changes something went out */
+	int64_t pause_ms;         /* length of the next pause */
+	int64_t waited_ms;        /* sum of pauses: there is no clock here */
+
+	/* The last thing that went wrong; what a failure by timeout reports. */
+	SbxFailure noted;
+	const char *timeout_code; /* when nothing went wrong but the time is over */
+
+	/* The outcome is known (result or noted); only tidying up is left. */
+	bool tidying;
+	void *result;
+} SbxDaytonaState;
+
+/* The first and the last line of every maker; NULL = no memory. */
+extern SbxOp *sbx_daytona_make_op(const SbxAccount *account, const char *operation,
+                                  SbxDaytonaStep *first_step, size_t state_size,
+                                  size_t first_block, int64_t timeout_ms);
+extern SbxOp *sbx_daytona_made_op(SbxOp *op);
+
+/* Endings. */
+extern SbxDaytonaStep sbx_daytona_refuse;
+extern SbxOpWant sbx_daytona_fail(SbxOp *op, SbxPhase phase, const char *code);
+extern SbxOpWant sbx_daytona_fail_response(SbxOp *op, const char *code);
+extern SbxOpWant sbx_daytona_fail_noted(SbxOp *op, const char *code);
+extern void sbx_daytona_note(SbxOp *op, const char *code);
+
+/* --- requests ----------------------------------------------------------- */
+
+extern bool sbx_daytona_valid_id(const char *id);
+extern void sbx_daytona_point_at(SbxOp *op, const char *id_or_name);
+extern void sbx_daytona_set_target(SbxOp *op, const SbxTarget *target);
+
+/* "answer" and "next" name the step that goes on from there. */
+extern SbxOpWant sbx_daytona_send(SbxOp *op, const char *method, const char *url,
+                                  const char *body, SbxDaytonaStep *answer);
+extern SbxOpWant sbx_daytona_look(SbxOp *op, SbxDaytonaStep *answer);
+extern SbxOpWant sbx_daytona_pause(SbxOp *op, int64_t ms, SbxDaytonaStep *next);
+
+/* --- answers ------------------------------------------------------------ */
+
+extern bool sbx_daytona_may_have_arrived(const SbxOp *op);
+extern bool sbx_daytona_is_success(const SbxOp *op);
+extern bool sbx_daytona_is_passing(const SbxOp *op);
+extern const char *sbx_daytona_status_code(const SbxOp *op);
+extern bool sbx_daytona_message_has(const SbxOp *op, const char *text);
+
+/* The caller owns what these return. */
+extern json_t *sbx_daytona_object(const SbxOp *op, bool allow_nul);
+extern json_t *sbx_daytona_sandbox(const SbxOp *op);
+extern json_t *sbx_daytona_take_sandbox(SbxOp *op);
+
+extern void sbx_daytona_adopt(SbxOp *op, const json_t *sandbox);
+extern SbxSandboxState sbx_daytona_sandbox_state(const json_t *sandbox);
+extern SbxSandboxFacts *sbx_daytona_facts(SbxOp *op, const json_t *sandbox);
+
+/* --- the toolbox (daytona_toolbox.c) ------------------------------------ */
+
+extern bool sbx_daytona_learn_toolbox(SbxOp *op, const json_t *sandbox);
+extern SbxOpWant sbx_daytona_fail_toolbox(SbxOp *op);
+extern SbxOpWant sbx_daytona_ask_toolbox(SbxOp *op, SbxDaytonaStep *answer);
+extern bool sbx_daytona_take_toolbox(SbxOp *op);
+extern SbxOpWant sbx_daytona_send_toolbox(SbxOp *op, const char *path, const char *body,
+                                          SbxDaytonaStep *answer);
+extern bool sbx_daytona_toolbox_has_no_sandbox(const SbxOp *op);
+
+#endif /* SBX_DAYTONA_H */

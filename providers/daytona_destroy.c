@@ -1,0 +1,233 @@
+/*
+ * daytona_destroy.c
+ *		Deleting a Daytona sandbox, also one of which only the name is known.
+ *
+ * Calling a failure success leaks a sandbox, and calling a success failure keeps
+ * a dead one on the books.  So only an answer about this sandbox counts.
+ */
+#include <string.h>
+
+#include "providers/daytona.h"
+
+/* The label that says whose sandbox it is; its value is the unique name. */
+#define DAYTONA_OWNER_LABEL "sbx-router-id"
+
+#define DAYTONA_DESTROY_TIMEOUT_MS (60 * 1000)
+
+/* Between attempts to delete something that is still being made. */
+#define DAYTONA_RETRY_MS     200
+#define DAYTONA_RETRY_MAX_MS 2000
+
+/*
+ * A destroy may be prepared early and run in an abort callback, so it must never
+ * need a second arena block.  Its state and two URLs have to fit in here.
+ */
+#define DAYTONA_ARENA_DESTROY (16 * 1024)
+
+typedef struct SbxDaytonaDestroy
+{
+	SbxDaytonaState state; /* first */
+	const char *unique_name;
+	SbxDestroyResult result;
+} SbxDaytonaDestroy;
+
+static SbxDaytonaStep daytona_destroy_start;
+static SbxDaytonaStep daytona_destroy_look_up;
+static SbxDaytonaStep daytona_destroy_looked_up;
+static SbxDaytonaStep daytona_destroy_delete;
+static SbxDaytonaStep daytona_destroy_deleted;
+static SbxDaytonaStep daytona_destroy_check;
+static SbxDaytonaStep daytona_destroy_checked;
+
+SbxOp *
+sbx_daytona_destroy(const SbxAccount *account, const SbxTarget *target,
+                    int64_t timeout_ms)
+{
+	SbxOp *op;
+	SbxDaytonaDestroy *destroy;
+
+	if (timeout_ms <= 0)
+		timeout_ms = DAYTONA_DESTROY_TIMEOUT_MS;
+	op = sbx_daytona_make_op(account, "destroy", daytona_destroy_start,
+	                         sizeof(SbxDaytonaDestroy), DAYTONA_ARENA_DESTROY,
+	                         timeout_ms);
+	if (op == NULL)
+		return NULL;
+	destroy = op->state;
+	destroy->state.pause_ms = DAYTONA_RETRY_MS;
+	if (target->unique_name != NULL)
+		destroy->unique_name = sbx_arena_strdup(&op->arena, target->unique_name);
+
+	/* An id too long to keep cannot be one of ours. */
+	if (target->sandbox_id != NULL && !sbx_daytona_valid_id(target->sandbox_id))
+		destroy->state.step = sbx_daytona_refuse;
+	else if (target->sandbox_id != NULL)
+		memcpy(op->sandbox_id, target->sandbox_id, strlen(target->sandbox_id) + 1);
+	return sbx_daytona_made_op(op);
+}
+
+/* The id may have been written to the operation after it was made. */
+static SbxOpWant
+daytona_destroy_start(SbxOp *op)
+{
+	SbxDaytonaDestroy *destroy = op->state;
+	const char *id = op->sandbox_id[0] != '\0' ? op->sandbox_id : destroy->unique_name;
+
+	if (!sbx_daytona_valid_id(id))
+		return sbx_daytona_refuse(op);
+	sbx_daytona_point_at(op, id);
+	return id == op->sandbox_id ? daytona_destroy_delete(op)
+	                            : daytona_destroy_look_up(op);
+}
+
+/* Creating settles within seconds to a minute: patient, but not slow to notice. */
+static SbxOpWant
+daytona_destroy_again(SbxOp *op, SbxDaytonaStep *step)
+{
+	SbxDaytonaState *state = op->state;
+	int64_t pause_ms = state->pause_ms;
+
+	state->pause_ms += state->pause_ms / 2;
+	if (state->pause_ms > DAYTONA_RETRY_MAX_MS)
+		state->pause_ms = DAYTONA_RETRY_MAX_MS;
+	return sbx_daytona_pause(op, pause_ms, step);
+}
+
+static SbxOpWant
+daytona_destroy_done(SbxOp *op, SbxDestroyResult result)
+{
+	SbxDaytonaDestroy *destroy = op->state;
+
+	destroy->result = result;
+	return sbx_op_succeed(op, &destroy->result);
+}
+
+/* After a delete that may have worked, "not found" is its success. */
+static SbxOpWant
+daytona_destroy_not_found(SbxOp *op)
+{
+	SbxDaytonaState *state = op->state;
+
+	return daytona_destroy_done(op,
+	                            state->acted ? SBX_DESTROY_DONE : SBX_DESTROY_WAS_GONE);
+}
+
+static SbxOpWant
+daytona_destroy_look_up(SbxOp *op)
+{
+	return sbx_daytona_look(op, daytona_destroy_looked_up);
+}
+
+/*
+ * "Does not exist" is no proof here: the create whose outcome is unknown may
+ * still be on its way, and look-ups are cached.  Only the end of time ends it.
+ */
+static SbxOpWant
+daytona_destroy_looked_up(SbxOp *op)
+{
+	SbxDaytonaDestroy *destroy = op->state;
+	json_t *sandbox;
+	const char *owner;
+	SbxSandboxState found;
+	bool ours;
+
+	if (op->response.status == 404 || sbx_daytona_is_passing(op))
+	{
+		sbx_daytona_note(op, op->response.status == 404 ? "NOT_FOUND_YET"
+		                                                : sbx_daytona_status_code(op));
+		return daytona_destroy_again(op, daytona_destroy_look_up);
+	}
+	sandbox = sbx_daytona_take_sandbox(op);
+	if (sandbox == NULL)
+		return SBX_OP_WANT_NOTHING;
+
+	/* Names are not reserved for us: somebody's own sandbox may be called the same. */
+	owner = sbx_json_string(json_object_get(sandbox, "labels"), DAYTONA_OWNER_LABEL);
+	ours = owner != NULL && strcmp(owner, destroy->unique_name) == 0;
+	found = sbx_daytona_sandbox_state(sandbox);
+	if (ours)
+		sbx_daytona_adopt(op, sandbox);
+	json_decref(sandbox);
+	if (!ours)
+		return sbx_daytona_fail_response(op, "NOT_OURS");
+	if (found == SBX_STATE_GONE)
+		return daytona_destroy_done(op, SBX_DESTROY_DONE);
+	return daytona_destroy_delete(op);
+}
+
+static SbxOpWant
+daytona_destroy_delete(SbxOp *op)
+{
+	SbxDaytonaState *state = op->state;
+
+	return sbx_daytona_send(op, "DELETE", state->sandbox_url, NULL,
+	                        daytona_destroy_deleted);
+}
+
+static SbxOpWant
+daytona_destroy_deleted(SbxOp *op)
+{
+	SbxDaytonaState *state = op->state;
+	int status = op->response.status;
+
+	if (status == 404)
+		return daytona_destroy_not_found(op);
+	if (sbx_daytona_is_success(op))
+	{
+		json_t *sandbox = sbx_daytona_sandbox(op);
+		bool confirmed = sandbox != NULL;
+
+		json_decref(sandbox);
+		state->acted = true;
+		return confirmed ? daytona_destroy_done(op, SBX_DESTROY_DONE)
+		                 : daytona_destroy_check(op);
+	}
+
+	/* Still being made or changed by somebody: nothing was deleted, yet. */
+	if (status == 409)
+	{
+		sbx_daytona_note(op, "BUSY");
+		return daytona_destroy_again(op, daytona_destroy_delete);
+	}
+	if (sbx_daytona_is_passing(op))
+	{
+		/* A throttled request was not looked at; all others may have worked. */
+		if (status != 429 && sbx_daytona_may_have_arrived(op))
+			state->acted = true;
+		sbx_daytona_note(op, sbx_daytona_status_code(op));
+		return daytona_destroy_check(op);
+	}
+	if (status == 400 && sbx_daytona_message_has(op, "fork"))
+		return sbx_daytona_fail_response(op, "HAS_FORKS");
+	return sbx_daytona_fail_response(op, sbx_daytona_status_code(op));
+}
+
+/* The delete's own answer decides nothing: ask what is there now. */
+static SbxOpWant
+daytona_destroy_check(SbxOp *op)
+{
+	return sbx_daytona_look(op, daytona_destroy_checked);
+}
+
+static SbxOpWant
+daytona_destroy_checked(SbxOp *op)
+{
+	json_t *sandbox;
+	SbxSandboxState found;
+
+	if (op->response.status == 404)
+		return daytona_destroy_not_found(op);
+	if (sbx_daytona_is_passing(op))
+	{
+		sbx_daytona_note(op, sbx_daytona_status_code(op));
+		return daytona_destroy_again(op, daytona_destroy_delete);
+	}
+	sandbox = sbx_daytona_take_sandbox(op);
+	if (sandbox == NULL)
+		return SBX_OP_WANT_NOTHING;
+	found = sbx_daytona_sandbox_state(sandbox);
+	json_decref(sandbox);
+	if (found == SBX_STATE_GONE)
+		return daytona_destroy_done(op, SBX_DESTROY_DONE);
+	return daytona_destroy_again(op, daytona_destroy_delete);
+}

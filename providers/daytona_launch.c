@@ -1,0 +1,484 @@
+/*
+ * daytona_launch.c
+ *		Making a Daytona sandbox, waiting until it takes commands, looking at one.
+ *
+ * Whatever ends a launch, the caller has to learn what that proves: nothing was
+ * made, a sandbox exists, or nobody knows.  Saying "nothing" wrongly leaks a
+ * sandbox that is paid for; so each step says only what its answer proves.
+ */
+#include <string.h>
+
+#include "providers/daytona.h"
+
+/* The provider's own client gives creating and waiting together this long. */
+#define DAYTONA_CREATE_TIMEOUT_MS (60 * 1000)
+
+#define DAYTONA_GET_TIMEOUT_MS (10 * 1000)
+
+/* A probe may use its 10 s in the sandbox; the rest is for the way there. */
+#define DAYTONA_PROBE_MS       (15 * 1000)
+#define DAYTONA_PROBE_PAUSE_MS 250
+#define DAYTONA_PROBE_TRIES    3
+
+/* Waiting for "started": fast while it is likely, then ever slower. */
+#define DAYTONA_POLL_MS      100
+#define DAYTONA_POLL_FAST_MS (5 * 1000)
+#define DAYTONA_POLL_MAX_MS  1000
+
+/* --- creating ----------------------------------------------------------- */
+
+typedef struct SbxDaytonaLaunch
+{
+	SbxDaytonaState state; /* first */
+	const char *body;
+	int probes;
+	SbxSandboxFacts *facts; /* of the started sandbox: the result, if it is ready */
+} SbxDaytonaLaunch;
+
+static SbxDaytonaStep daytona_launch_start;
+static SbxDaytonaStep daytona_launch_created;
+static SbxDaytonaStep daytona_launch_refused;
+static SbxDaytonaStep daytona_launch_poll;
+static SbxDaytonaStep daytona_launch_polled;
+static SbxDaytonaStep daytona_launch_wait;
+static SbxDaytonaStep daytona_launch_started;
+static SbxDaytonaStep daytona_launch_located;
+static SbxDaytonaStep daytona_launch_probe;
+static SbxDaytonaStep daytona_launch_probed;
+static json_t *
+daytona_create_body(const SbxFieldValue *settings, const SbxLaunchInput *input);
+
+SbxOp *
+sbx_daytona_launch(const SbxAccount *account, const SbxLaunchInput *input)
+{
+	const SbxFieldValue *limit = &account->settings[DAYTONA_SET_CREATE_TIMEOUT];
+	int64_t timeout_ms = DAYTONA_CREATE_TIMEOUT_MS;
+	json_t *body;
+	SbxOp *op;
+	SbxDaytonaLaunch *launch;
+
+	if (input->create_timeout_ms > 0)
+		timeout_ms = input->create_timeout_ms;
+	else if (limit->is_set)
+		timeout_ms = limit->integer * 1000;
+	op = sbx_daytona_make_op(account, "launch", daytona_launch_start,
+	                         sizeof(SbxDaytonaLaunch), DAYTONA_ARENA_SMALL, timeout_ms);
+	if (op == NULL)
+		return NULL;
+	launch = op->state;
+	launch->state.allocation = SBX_ALLOCATION_NONE;
+
+	body = daytona_create_body(account->settings, input);
+	if (body != NULL)
+		launch->body = sbx_json_print(&op->arena, body);
+	json_decref(body);
+	if (body == NULL || !sbx_daytona_valid_id(input->unique_name) ||
+	    sbx_daytona_check_settings(account->settings) != NULL)
+		launch->state.step = sbx_daytona_refuse;
+	return sbx_daytona_made_op(op);
+}
+
+/* The answer may be held back 30 s: it gets all the time there is. */
+static SbxOpWant
+daytona_launch_start(SbxOp *op)
+{
+	SbxDaytonaLaunch *launch = op->state;
+	const char *url = sbx_arena_printf(&op->arena, "%s/sandbox", launch->state.api_url);
+	SbxOpWant want =
+	    sbx_daytona_send(op, "POST", url, launch->body, daytona_launch_created);
+
+	op->request.timeout_ms = 0;
+	return want;
+}
+
+static SbxOpWant
+daytona_launch_created(SbxOp *op)
+{
+	SbxDaytonaState *state = op->state;
+	json_t *sandbox;
+	bool allowed;
+
+	state->acted = sbx_daytona_may_have_arrived(op);
+	if (!sbx_daytona_is_success(op))
+		return daytona_launch_refused(op);
+
+	/* Something was made that we cannot name: only the unique name finds it. */
+	sandbox = sbx_daytona_sandbox(op);
+	if (sandbox == NULL)
+		return sbx_daytona_fail(op, SBX_PHASE_PROTOCOL, NULL);
+
+	state->allocation = SBX_ALLOCATION_MADE;
+	sbx_daytona_adopt(op, sandbox);
+	allowed = sbx_daytona_learn_toolbox(op, sandbox);
+	json_decref(sandbox);
+	if (!allowed)
+		return sbx_daytona_fail_toolbox(op);
+
+	/* The state in this answer is older than the answer: look again at once. */
+	state->pause_ms = DAYTONA_POLL_MS;
+	return daytona_launch_poll(op);
+}
+
+/* --- waiting until it is ready ------------------------------------------ */
+
+static SbxOpWant
+daytona_launch_poll(SbxOp *op)
+{
+	return sbx_daytona_look(op, daytona_launch_polled);
+}
+
+/*
+ * From here on a sandbox exists, whatever happens.  A look that fails says
+ * nothing about it, so only clear words of the provider end the wait.
+ */
+static SbxOpWant
+daytona_launch_polled(SbxOp *op)
+{
+	SbxDaytonaLaunch *launch = op->state;
+	json_t *sandbox;
+	SbxSandboxState found;
+	bool allowed;
+
+	if (sbx_daytona_is_passing(op))
+	{
+		sbx_daytona_note(op, sbx_daytona_status_code(op));
+		return daytona_launch_wait(op);
+	}
+	if (op->response.status == 404)
+		return sbx_daytona_fail_response(op, "SANDBOX_GONE");
+
+	sandbox = sbx_daytona_take_sandbox(op);
+	if (sandbox == NULL)
+		return SBX_OP_WANT_NOTHING;
+	found = sbx_daytona_sandbox_state(sandbox);
+	allowed = sbx_daytona_learn_toolbox(op, sandbox);
+	if (found == SBX_STATE_STARTED)
+		launch->facts = sbx_daytona_facts(op, sandbox);
+	json_decref(sandbox);
+
+	if (!allowed)
+		return sbx_daytona_fail_toolbox(op);
+	if (found == SBX_STATE_FAILED)
+		return sbx_daytona_fail_response(op, "SANDBOX_FAILED");
+	if (found == SBX_STATE_GONE)
+		return sbx_daytona_fail_response(op, "SANDBOX_GONE");
+
+	/* It can be seen: older trouble would be the wrong reason for a timeout. */
+	memset(&launch->state.noted, 0, sizeof(launch->state.noted));
+	return found == SBX_STATE_STARTED ? daytona_launch_started(op)
+	                                  : daytona_launch_wait(op);
+}
+
+/* The pauses so far stand for the time: a step has no clock. */
+static SbxOpWant
+daytona_launch_wait(SbxOp *op)
+{
+	SbxDaytonaState *state = op->state;
+
+	if (state->waited_ms >= DAYTONA_POLL_FAST_MS)
+		state->pause_ms += state->pause_ms / 10;
+	if (state->pause_ms > DAYTONA_POLL_MAX_MS)
+		state->pause_ms = DAYTONA_POLL_MAX_MS;
+	return sbx_daytona_pause(op, state->pause_ms, daytona_launch_poll);
+}
+
+static SbxOpWant
+daytona_launch_started(SbxOp *op)
+{
+	SbxDaytonaState *state = op->state;
+
+	if (state->toolbox_url == NULL)
+		return sbx_daytona_ask_toolbox(op, daytona_launch_located);
+	return daytona_launch_probe(op);
+}
+
+static SbxOpWant
+daytona_launch_located(SbxOp *op)
+{
+	if (sbx_daytona_is_passing(op))
+	{
+		sbx_daytona_note(op, sbx_daytona_status_code(op));
+		return daytona_launch_wait(op);
+	}
+	return sbx_daytona_take_toolbox(op) ? daytona_launch_probe(op)
+	                                    : SBX_OP_WANT_NOTHING;
+}
+
+/*
+ * A started sandbox may not take commands for another moment.  Try one that does
+ * no harm when it is delivered twice.
+ */
+static SbxOpWant
+daytona_launch_probe(SbxOp *op)
+{
+	static const char body[] = "{\"command\":\"true\",\"timeout\":10}";
+	SbxOpWant want =
+	    sbx_daytona_send_toolbox(op, "/process/execute", body, daytona_launch_probed);
+
+	op->request.repeatable = true;
+	op->request.timeout_ms = DAYTONA_PROBE_MS;
+	return want;
+}
+
+/*
+ * Only the known signs of "not yet" are worth another try.  A 401 here is no
+ * verdict on the key: the toolbox says so of a sandbox it cannot reach, too.
+ */
+static SbxOpWant
+daytona_launch_probed(SbxOp *op)
+{
+	SbxDaytonaLaunch *launch = op->state;
+
+	if (op->response.status == 200)
+	{
+		json_t *object = sbx_daytona_object(op, false);
+		int64_t exit_code;
+		bool valid = sbx_json_integer(object, "exitCode", &exit_code);
+
+		json_decref(object);
+		if (!valid)
+			return sbx_daytona_fail(op, SBX_PHASE_PROTOCOL, NULL);
+		if (exit_code == 0)
+			return sbx_op_succeed(op, launch->facts);
+	}
+	else if (!sbx_daytona_is_passing(op) && !sbx_daytona_toolbox_has_no_sandbox(op))
+		return sbx_daytona_fail_response(op, "NOT_READY");
+
+	sbx_daytona_note(op, "NOT_READY");
+	if (++launch->probes >= DAYTONA_PROBE_TRIES)
+		return sbx_daytona_fail_response(op, "NOT_READY");
+	return sbx_daytona_pause(op, DAYTONA_PROBE_PAUSE_MS, daytona_launch_probe);
+}
+
+/* --- what a refused create proves --------------------------------------- */
+
+/*
+ * The first row that matches counts.  The texts of one status are several things
+ * (no capacity, a bad request, a sandbox that was made and failed), so what is not
+ * listed proves nothing.
+ */
+typedef struct SbxDaytonaRefusal
+{
+	int status;           /* 0 = 400 or 403: quota texts moved from 403 to 400 */
+	const char *prefix;   /* of the message, "" = any; or NULL = no message needed */
+	const char *contains; /* somewhere in it, or NULL */
+	SbxAllocation allocation;
+	const char *code;
+} SbxDaytonaRefusal;
+
+static const SbxDaytonaRefusal daytona_refusals[] = {
+    /* Must stay first: the reason behind the colon can be any other text. */
+    {0, "", "Sandbox failed to start:", SBX_ALLOCATION_UNKNOWN, "START_FAILED"},
+
+    {0, "Total CPU limit exceeded.", NULL, SBX_ALLOCATION_NONE, "CAPACITY"},
+    {0, "Total memory limit exceeded.", NULL, SBX_ALLOCATION_NONE, "CAPACITY"},
+    {0, "Total disk limit exceeded.", NULL, SBX_ALLOCATION_NONE, "CAPACITY"},
+    {0, "Total GPU limit exceeded.", NULL, SBX_ALLOCATION_NONE, "CAPACITY"},
+    {0, "No available runners", NULL, SBX_ALLOCATION_NONE, "CAPACITY"},
+
+    {400, "", "exceeds maximum allowed per sandbox", SBX_ALLOCATION_NONE,
+     "SIZE_NOT_ALLOWED"},
+    {400, "", "Only ephemeral sandboxes are permitted", SBX_ALLOCATION_NONE,
+     "EPHEMERAL_ONLY"},
+    {400, "Snapshot ", " not found", SBX_ALLOCATION_NONE, "SNAPSHOT_NOT_FOUND"},
+    {400, "Snapshot ", " is not available in region", SBX_ALLOCATION_NONE,
+     "SNAPSHOT_NOT_IN_REGION"},
+    {400, "", " does not have a default region", SBX_ALLOCATION_NONE,
+     "NO_DEFAULT_REGION"},
+
+    {404, "Region not found", NULL, SBX_ALLOCATION_NONE, "REGION_NOT_FOUND"},
+
+    /* Nothing new was made, but the old one may be our own earlier attempt. */
+    {409, "Sandbox with name ", " already exists", SBX_ALLOCATION_UNKNOWN,
+     "NAME_CONFLICT"},
+
+    /* These guards run before the handler, whatever they say. */
+    {401, NULL, NULL, SBX_ALLOCATION_NONE, "UNAUTHORIZED"},
+    {403, NULL, NULL, SBX_ALLOCATION_NONE, "FORBIDDEN"},
+    {429, NULL, NULL, SBX_ALLOCATION_NONE, "RATE_LIMITED"},
+};
+
+static bool
+daytona_refusal_matches(const SbxDaytonaRefusal *refusal, int status,
+                        const char *message)
+{
+	if (refusal->status != status &&
+	    !(refusal->status == 0 && (status == 400 || status == 403)))
+		return false;
+	if (refusal->prefix == NULL)
+		return true;
+	return message != NULL &&
+	       strncmp(message, refusal->prefix, strlen(refusal->prefix)) == 0 &&
+	       (refusal->contains == NULL || strstr(message, refusal->contains) != NULL);
+}
+
+static SbxOpWant
+daytona_launch_refused(SbxOp *op)
+{
+	SbxDaytonaState *state = op->state;
+	json_t *object = sbx_daytona_object(op, false);
+	const char *message = sbx_json_string(object, "message");
+	const char *code = NULL;
+
+	if (!state->acted)
+		state->allocation = SBX_ALLOCATION_NONE;
+	for (size_t i = 0; i < sizeof(daytona_refusals) / sizeof(daytona_refusals[0]); i++)
+	{
+		const SbxDaytonaRefusal *refusal = &daytona_refusals[i];
+
+		if (daytona_refusal_matches(refusal, op->response.status, message))
+		{
+			state->allocation = refusal->allocation;
+			code = refusal->code;
+			break;
+		}
+	}
+	json_decref(object);
+	return sbx_daytona_fail_response(op, code);
+}
+
+/* --- the body of the create request ------------------------------------- */
+
+/* Add a setting, if given, under the provider's name for it. */
+static int
+daytona_put_setting(json_t *body, const SbxFieldValue *settings, int index)
+{
+	const SbxField *field = &sbx_daytona_settings[index];
+	const SbxFieldValue *value = &settings[index];
+	const char *dot = strrchr(field->name, '.');
+	const char *key = dot != NULL ? dot + 1 : field->name;
+
+	if (!value->is_set)
+		return 0;
+	if (field->type == SBX_FIELD_INTEGER)
+		return json_object_set_new(body, key, json_integer(value->integer));
+	if (field->type == SBX_FIELD_BOOLEAN)
+		return json_object_set_new(body, key, json_boolean(value->boolean));
+	return json_object_set_new(body, key, json_string(value->text));
+}
+
+/* NULL also when a text is not UTF-8: jansson refuses it. */
+static json_t *
+daytona_pairs(const SbxPair *pairs, int count)
+{
+	json_t *object = sbx_json_new_object();
+
+	for (int i = 0; i < count && object != NULL; i++)
+	{
+		if (json_object_set_new(object, pairs[i].key, json_string(pairs[i].value)) == 0)
+			continue;
+		json_decref(object);
+		return NULL;
+	}
+	return object;
+}
+
+/* There is no image on the wire, only a build file. */
+static int
+daytona_put_image(json_t *body, const SbxFieldValue *image)
+{
+	json_t *build;
+
+	if (!image->is_set)
+		return 0;
+	build = sbx_json_new_object();
+	if (json_object_set_new(build, "dockerfileContent",
+	                        json_sprintf("FROM %s\n", image->text)) != 0)
+	{
+		json_decref(build);
+		return -1;
+	}
+	return json_object_set_new(body, "buildInfo", build);
+}
+
+/*
+ * The body of the create request, with its members in the order in which the
+ * provider's own client sends them.  NULL when the input is not UTF-8 or memory
+ * is short.
+ */
+static json_t *
+daytona_create_body(const SbxFieldValue *settings, const SbxLaunchInput *input)
+{
+	static const int after_image[] = {
+	    DAYTONA_SET_CPU,
+	    DAYTONA_SET_MEMORY,
+	    DAYTONA_SET_DISK,
+	    DAYTONA_SET_AUTO_STOP,
+	    DAYTONA_SET_AUTO_ARCHIVE,
+	    DAYTONA_SET_AUTO_DELETE,
+	    DAYTONA_SET_NETWORK_BLOCK_ALL,
+	    DAYTONA_SET_NETWORK_ALLOW_LIST,
+	};
+	/* Without memory these are NULL, which jansson's setters take as a failure. */
+	json_t *body = sbx_json_new_object();
+	json_t *labels = daytona_pairs(input->labels, input->label_count);
+	json_t *env = daytona_pairs(input->env, input->env_count);
+	int failed = 0;
+
+	/* The client marks every sandbox so; kept for tools that look for it. */
+	failed |=
+	    json_object_set_new(labels, "code-toolbox-language", json_string("python"));
+
+	failed |= json_object_set_new(body, "name", json_string(input->unique_name));
+	failed |= daytona_put_setting(body, settings, DAYTONA_SET_SNAPSHOT);
+	failed |= daytona_put_setting(body, settings, DAYTONA_SET_USER);
+	failed |= json_object_set_new(body, "env", env);
+	failed |= json_object_set_new(body, "labels", labels);
+	failed |= daytona_put_setting(body, settings, DAYTONA_SET_PUBLIC);
+	failed |= daytona_put_setting(body, settings, DAYTONA_SET_TARGET);
+	failed |= daytona_put_image(body, &settings[DAYTONA_SET_IMAGE]);
+	for (size_t i = 0; i < sizeof(after_image) / sizeof(after_image[0]); i++)
+		failed |= daytona_put_setting(body, settings, after_image[i]);
+
+	if (failed == 0)
+		return body;
+	json_decref(body);
+	return NULL;
+}
+
+/* --- get ---------------------------------------------------------------- */
+
+static SbxDaytonaStep daytona_get_start;
+static SbxDaytonaStep daytona_get_answered;
+
+SbxOp *
+sbx_daytona_get(const SbxAccount *account, const SbxTarget *target)
+{
+	SbxOp *op =
+	    sbx_daytona_make_op(account, "get", daytona_get_start, sizeof(SbxDaytonaState),
+	                        DAYTONA_ARENA_SMALL, DAYTONA_GET_TIMEOUT_MS);
+
+	if (op == NULL)
+		return NULL;
+	sbx_daytona_set_target(op, target);
+	return sbx_daytona_made_op(op);
+}
+
+static SbxOpWant
+daytona_get_start(SbxOp *op)
+{
+	return sbx_daytona_look(op, daytona_get_answered);
+}
+
+/* "No such sandbox" is an answer to the question, not a failure to ask it. */
+static SbxOpWant
+daytona_get_answered(SbxOp *op)
+{
+	json_t *sandbox;
+	SbxSandboxFacts *facts;
+
+	if (op->response.status == 404)
+	{
+		facts = sbx_arena_alloc(&op->arena, sizeof(*facts));
+		if (facts != NULL)
+			facts->state = SBX_STATE_GONE;
+		return sbx_op_succeed(op, facts);
+	}
+	sandbox = sbx_daytona_take_sandbox(op);
+	if (sandbox == NULL)
+		return SBX_OP_WANT_NOTHING;
+	sbx_daytona_adopt(op, sandbox);
+	facts = sbx_daytona_facts(op, sandbox);
+	json_decref(sandbox);
+	return sbx_op_succeed(op, facts);
+}

@@ -1,0 +1,410 @@
+/*
+ * daytona_run.c
+ *		Running a script in a Daytona sandbox.
+ *
+ * Each run gets a session of its own in the toolbox, deleted when it is over: the
+ * only kind of run that can be killed.  The toolbox sources a command in the
+ * session's own shell and notes the exit code afterwards.  If that shell ended, the
+ * note would never be written and the call would hang for ever; what
+ * sbx_script_text() makes cannot end it.
+ */
+#include <limits.h>
+#include <string.h>
+
+#include "providers/daytona.h"
+#include "providers/script.h"
+
+#define DAYTONA_RUN_TIMEOUT_MS (30 * 60 * 1000)
+
+/* After the run's own time there must be enough left to kill it. */
+#define DAYTONA_RUN_EXTRA_MS (60 * 1000)
+
+/* --- what came out of it ------------------------------------------------ */
+
+/* Which stream the marker at this place opens: 1, 2, or 0 for no marker. */
+static int
+daytona_marker(const char *bytes, size_t length)
+{
+	if (length < 3 || bytes[0] != bytes[1] || bytes[1] != bytes[2])
+		return 0;
+	return bytes[0] == 1 || bytes[0] == 2 ? bytes[0] : 0;
+}
+
+/*
+ * Take a framed log apart.  Three bytes 01 or three bytes 02 mark what follows,
+ * up to the next marker, as standard output or standard error; what stands before
+ * the first marker belongs to neither.  output->both gets the kept parts of both
+ * in their order.  False, and nothing is changed, when there is no marker at all.
+ */
+static bool
+daytona_demux(SbxArena *arena, const char *framed, size_t length, size_t maximum,
+              SbxScriptOutput *output)
+{
+	SbxScriptOutput found = {sbx_script_open_stream(arena, length, SIZE_MAX - 1),
+	                         sbx_script_open_stream(arena, length, maximum),
+	                         sbx_script_open_stream(arena, length, maximum)};
+	SbxScriptStream *current = NULL;
+	size_t start = 0;
+
+	for (size_t here = 0; here <= length; here++)
+	{
+		int marker = daytona_marker(framed + here, length - here);
+
+		if (marker == 0 && here < length)
+			continue;
+		if (current != NULL)
+		{
+			size_t kept = sbx_script_keep(current, framed + start, here - start);
+
+			sbx_script_keep(&found.both, framed + start, kept);
+		}
+		if (marker == 0)
+			break;
+		current = marker == 1 ? &found.out : &found.err;
+		start = here + 3;
+		here += 2;
+	}
+	if (current == NULL)
+		return false;
+	*output = found;
+	return true;
+}
+
+/*
+ * Copy one stream out of the answer; false when it is not there.  If a part of it
+ * was cut off before, in the framed log, that stays known.
+ */
+static bool
+daytona_take_stream(SbxArena *arena, const json_t *answer, const char *key,
+                    size_t maximum, SbxScriptStream *stream)
+{
+	size_t length;
+	const char *bytes = sbx_json_string_length(answer, key, &length);
+	bool was_cut = stream->cut;
+
+	if (bytes == NULL)
+		return false;
+	*stream = sbx_script_open_stream(arena, length, maximum);
+	sbx_script_keep(stream, bytes, length);
+	stream->cut |= was_cut;
+	return true;
+}
+
+/* "exitCode": absent or null is an unknown outcome, another type no answer. */
+static bool
+daytona_take_exit_code(const json_t *answer, SbxRunResult *result)
+{
+	const json_t *member = json_object_get(answer, "exitCode");
+	int64_t exit_code;
+
+	if (member == NULL || json_is_null(member))
+		return true;
+	if (!sbx_json_integer(answer, "exitCode", &exit_code) || exit_code < INT_MIN ||
+	    exit_code > INT_MAX)
+		return false;
+	result->has_exit_code = true;
+	result->exit_code = (int) exit_code;
+	return true;
+}
+
+/*
+ * The log alone has the order of both streams; "stdout" and "stderr", where given,
+ * count more than what was cut out of it.  Any of the three may be missing.  NULL
+ * when the answer is malformed or memory is short.
+ */
+static SbxRunResult *
+daytona_run_result(SbxOp *op, const json_t *answer, size_t maximum)
+{
+	SbxRunResult *result = sbx_arena_alloc(&op->arena, sizeof(*result));
+	SbxScriptOutput output = {0};
+	bool ordered = false;
+	bool separate;
+	size_t length;
+	const char *log = sbx_json_string_length(answer, "output", &length);
+
+	if (result == NULL || answer == NULL || !daytona_take_exit_code(answer, result))
+		return NULL;
+	if (log != NULL)
+		ordered = daytona_demux(&op->arena, log, length, maximum, &output);
+	separate = daytona_take_stream(&op->arena, answer, "stdout", maximum, &output.out);
+	separate |= daytona_take_stream(&op->arena, answer, "stderr", maximum, &output.err);
+
+	/* A log without any marker is the older shape: both streams, unframed. */
+	if (!ordered && !separate)
+		daytona_take_stream(&op->arena, answer, "output", maximum, &output.both);
+	else if (!ordered)
+		sbx_script_join(&op->arena, &output);
+	sbx_script_store(&output, result);
+	return op->arena.out_of_memory ? NULL : result;
+}
+
+/* --- the steps ---------------------------------------------------------- */
+
+typedef struct SbxDaytonaRun
+{
+	SbxDaytonaState state; /* first */
+	const char *run_id;
+	const char *session_body;
+	const char *command_body;
+	const char *session_url; /* built early: killing must not need memory */
+	int64_t timeout_ms;
+	size_t max_stream;
+	bool timed_out;
+} SbxDaytonaRun;
+
+static SbxDaytonaStep daytona_run_start;
+static SbxDaytonaStep daytona_run_found;
+static SbxDaytonaStep daytona_run_located;
+static SbxDaytonaStep daytona_run_open;
+static SbxDaytonaStep daytona_run_opened;
+static SbxDaytonaStep daytona_run_execute;
+static SbxDaytonaStep daytona_run_executed;
+static SbxDaytonaStep daytona_run_close;
+static SbxDaytonaStep daytona_run_closed;
+static SbxDaytonaStep daytona_run_confirm;
+static SbxDaytonaStep daytona_run_confirmed;
+
+/* NULL when the text is not UTF-8 or memory is short. */
+static const char *
+daytona_command_body(SbxArena *arena, const SbxRunInput *input)
+{
+	const char *command = sbx_script_text(arena, input);
+	json_t *body = sbx_json_new_object();
+	const char *text = NULL;
+
+	if (json_object_set_new(body, "command", json_string(command)) == 0 &&
+	    json_object_set_new(body, "runAsync", json_false()) == 0)
+		text = sbx_json_print(arena, body);
+	json_decref(body);
+	return text;
+}
+
+SbxOp *
+sbx_daytona_run_script(const SbxAccount *account, const SbxTarget *target,
+                       const SbxRunInput *input)
+{
+	int64_t timeout_ms =
+	    input->timeout_ms > 0 ? input->timeout_ms : DAYTONA_RUN_TIMEOUT_MS;
+	SbxOp *op;
+	SbxDaytonaRun *run;
+
+	if (timeout_ms > INT64_MAX - DAYTONA_RUN_EXTRA_MS)
+		timeout_ms = INT64_MAX - DAYTONA_RUN_EXTRA_MS;
+	op = sbx_daytona_make_op(account, "runScript", daytona_run_start,
+	                         sizeof(SbxDaytonaRun), DAYTONA_ARENA_SMALL,
+	                         timeout_ms + DAYTONA_RUN_EXTRA_MS);
+	if (op == NULL)
+		return NULL;
+	run = op->state;
+	run->timeout_ms = timeout_ms;
+	run->max_stream = input->max_stream;
+	run->state.timeout_code = "TIMEOUT";
+	sbx_daytona_set_target(op, target);
+	if (sbx_script_valid(input) && sbx_daytona_valid_id(input->run_id))
+	{
+		run->run_id = sbx_arena_strdup(&op->arena, input->run_id);
+		run->session_body =
+		    sbx_arena_printf(&op->arena, "{\"sessionId\":\"%s\"}", input->run_id);
+		run->command_body = daytona_command_body(&op->arena, input);
+	}
+	if (run->command_body == NULL)
+		run->state.step = sbx_daytona_refuse;
+	return sbx_daytona_made_op(op);
+}
+
+/*
+ * The control plane is asked first because the toolbox's refusals are ambiguous,
+ * and because only it knows where the toolbox of this sandbox is.
+ */
+static SbxOpWant
+daytona_run_start(SbxOp *op)
+{
+	return sbx_daytona_look(op, daytona_run_found);
+}
+
+static SbxOpWant
+daytona_run_found(SbxOp *op)
+{
+	SbxDaytonaState *state = op->state;
+	json_t *sandbox;
+	SbxSandboxState found;
+	bool allowed;
+
+	if (op->response.status == 404)
+		return sbx_daytona_fail_response(op, "SANDBOX_GONE");
+	sandbox = sbx_daytona_take_sandbox(op);
+	if (sandbox == NULL)
+		return SBX_OP_WANT_NOTHING;
+	sbx_daytona_adopt(op, sandbox);
+	found = sbx_daytona_sandbox_state(sandbox);
+	allowed = sbx_daytona_learn_toolbox(op, sandbox);
+	json_decref(sandbox);
+
+	if (found == SBX_STATE_GONE)
+		return sbx_daytona_fail_response(op, "SANDBOX_GONE");
+	if (found != SBX_STATE_STARTED)
+		return sbx_daytona_fail_response(op, "NOT_STARTED");
+	if (!allowed)
+		return sbx_daytona_fail_toolbox(op);
+	if (state->toolbox_url == NULL)
+		return sbx_daytona_ask_toolbox(op, daytona_run_located);
+	return daytona_run_open(op);
+}
+
+/* Trouble ends it here, unlike in a launch: nothing has been started yet. */
+static SbxOpWant
+daytona_run_located(SbxOp *op)
+{
+	return sbx_daytona_take_toolbox(op) ? daytona_run_open(op) : SBX_OP_WANT_NOTHING;
+}
+
+static SbxOpWant
+daytona_run_open(SbxOp *op)
+{
+	SbxDaytonaRun *run = op->state;
+	SbxOpWant want;
+
+	run->session_url = sbx_arena_printf(&op->arena, "%s/process/session/%s",
+	                                    run->state.toolbox_url, run->run_id);
+	want = sbx_daytona_send_toolbox(op, "/process/session", run->session_body,
+	                                daytona_run_opened);
+
+	/* The name is ours alone, so a second delivery finds the first one's. */
+	op->request.repeatable = true;
+	return want;
+}
+
+static const char *
+daytona_toolbox_code(const SbxOp *op)
+{
+	return sbx_daytona_toolbox_has_no_sandbox(op) ? "NOT_STARTED" : NULL;
+}
+
+static SbxOpWant
+daytona_run_opened(SbxOp *op)
+{
+	/* 409: it exists, so an earlier delivery of this very request arrived. */
+	if (sbx_daytona_is_success(op) || op->response.status == 409)
+		return daytona_run_execute(op);
+	sbx_daytona_note(op, daytona_toolbox_code(op));
+	if (op->response.status == 401)
+		return daytona_run_confirm(op);
+
+	/* The session may have been made all the same: a shell that would stay. */
+	if (sbx_daytona_is_passing(op) && sbx_daytona_may_have_arrived(op))
+		return daytona_run_close(op);
+	return sbx_daytona_fail_response(op, daytona_toolbox_code(op));
+}
+
+static SbxOpWant
+daytona_run_execute(SbxOp *op)
+{
+	SbxDaytonaRun *run = op->state;
+	const char *url = sbx_arena_printf(&op->arena, "%s/exec", run->session_url);
+	SbxOpWant want =
+	    sbx_daytona_send(op, "POST", url, run->command_body, daytona_run_executed);
+
+	op->request.timeout_ms = run->timeout_ms;
+
+	/* The proxy in between replays a small body that has a Content-Length. */
+	op->request.chunked = true;
+
+	/* The framed log and both streams; in JSON a control byte takes six. */
+	op->request.max_response = SIZE_MAX;
+	if (run->max_stream < SIZE_MAX / 16)
+		op->request.max_response = 8 * run->max_stream + 1024 * 1024;
+	return want;
+}
+
+/*
+ * Whatever came back, it is only noted here: the session is deleted first.  The
+ * answer is gone by then, so the result is copied out of it now.
+ */
+static SbxOpWant
+daytona_run_executed(SbxOp *op)
+{
+	SbxDaytonaRun *run = op->state;
+	SbxDaytonaState *state = op->state;
+
+	state->acted = sbx_daytona_may_have_arrived(op);
+	run->timed_out =
+	    op->response.status == 0 && (op->response.timed_out || op->expired);
+	if (run->timed_out)
+		sbx_daytona_note(op, "TIMEOUT_NOT_KILLED");
+	else if (op->response.too_large)
+		sbx_daytona_note(op, "OUTPUT_TOO_LARGE");
+	else if (op->response.status != 200)
+		sbx_daytona_note(op, daytona_toolbox_code(op));
+	else
+	{
+		json_t *answer = sbx_daytona_object(op, true);
+
+		state->result = daytona_run_result(op, answer, run->max_stream);
+		json_decref(answer);
+		if (state->result == NULL)
+		{
+			sbx_daytona_note(op, NULL);
+			state->noted.phase = SBX_PHASE_PROTOCOL;
+		}
+	}
+	return daytona_run_close(op);
+}
+
+/*
+ * Deleting the session kills everything in it, so this is done however the
+ * command ended, and it is all that makes a timeout true.
+ */
+static SbxOpWant
+daytona_run_close(SbxOp *op)
+{
+	SbxDaytonaRun *run = op->state;
+
+	run->state.tidying = true;
+	return sbx_daytona_send(op, "DELETE", run->session_url, NULL, daytona_run_closed);
+}
+
+/*
+ * A result in hand is not spoilt by a failed clean-up.  A timeout is different:
+ * unless the delete was confirmed, the command may still be running, and the
+ * caller has to hear that.  (404 is no confirmation: a restarted toolbox has
+ * forgotten the session, not necessarily its processes.)
+ */
+static SbxOpWant
+daytona_run_closed(SbxOp *op)
+{
+	SbxDaytonaRun *run = op->state;
+	SbxDaytonaState *state = op->state;
+
+	if (state->result != NULL)
+		return sbx_op_succeed(op, state->result);
+	if (run->timed_out && sbx_daytona_is_success(op))
+		state->noted.provider_code = "TIMEOUT";
+	if (state->noted.http_status == 401)
+		return daytona_run_confirm(op);
+	return sbx_daytona_fail_noted(op, state->noted.provider_code);
+}
+
+/* For a deleted sandbox the toolbox says 401, as for a bad key: ask again. */
+static SbxOpWant
+daytona_run_confirm(SbxOp *op)
+{
+	SbxDaytonaState *state = op->state;
+
+	state->tidying = true;
+	return sbx_daytona_look(op, daytona_run_confirmed);
+}
+
+static SbxOpWant
+daytona_run_confirmed(SbxOp *op)
+{
+	bool gone = op->response.status == 404;
+
+	if (op->response.status == 200)
+	{
+		json_t *sandbox = sbx_daytona_sandbox(op);
+
+		gone = sandbox != NULL && sbx_daytona_sandbox_state(sandbox) == SBX_STATE_GONE;
+		json_decref(sandbox);
+	}
+	return sbx_daytona_fail_noted(op, gone ? "SANDBOX_GONE" : NULL);
+}

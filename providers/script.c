@@ -1,0 +1,267 @@
+/*
+ * script.c
+ *		A script as text for a sandbox's shell, and what came out of it.
+ *
+ * The user's text always runs in a child shell, as one quoted argument, with an
+ * empty standard input.  A provider may source what it is given in a shell that
+ * lives on and has more to do: a bare `exit`, `set -e` or a syntax error would end
+ * that shell instead of the script, and a command that reads would swallow what is
+ * meant for it.
+ */
+#include <string.h>
+
+#include "providers/script.h"
+
+/*
+ * The kernel refuses a single argument of 128 KiB (MAX_ARG_STRLEN); a quarter is
+ * left for what surrounds the script.  Longer scripts go through a file.
+ */
+#define SCRIPT_ARGUMENT_MAX ((size_t) 96 * 1024)
+
+/* --- writing ------------------------------------------------------------ */
+
+/*
+ * Texts are written twice, once to count (bytes is NULL) and once for real: one
+ * allocation of the right size instead of copies of a script in the arena, which
+ * frees nothing before the operation ends.
+ */
+typedef struct ScriptText
+{
+	char *bytes;
+	size_t length;
+} ScriptText;
+
+static void
+script_add_bytes(ScriptText *text, const char *bytes, size_t length)
+{
+	if (text->bytes != NULL && length > 0)
+		memcpy(text->bytes + text->length, bytes, length);
+	text->length += length;
+}
+
+static void
+script_add(ScriptText *text, const char *bytes)
+{
+	script_add_bytes(text, bytes, strlen(bytes));
+}
+
+/* From counting to writing; false when out of memory. */
+static bool
+script_start_over(ScriptText *text, SbxArena *arena)
+{
+	text->bytes = sbx_arena_alloc(arena, text->length + 1);
+	text->length = 0;
+	return text->bytes != NULL;
+}
+
+/*
+ * The one quoting function.  Between single quotes a shell takes everything
+ * literally, but the quote itself.  newline, if given, is written for each line
+ * break, outside the quotes.
+ */
+static void
+script_add_quoted(ScriptText *text, const char *bytes, size_t length,
+                  const char *newline)
+{
+	script_add(text, "'");
+	for (size_t i = 0; i < length; i++)
+	{
+		if (bytes[i] == '\'')
+			script_add(text, "'\\''");
+		else if (bytes[i] == '\n' && newline != NULL)
+		{
+			script_add(text, "'");
+			script_add(text, newline);
+			script_add(text, "'");
+		}
+		else
+			script_add_bytes(text, &bytes[i], 1);
+	}
+	script_add(text, "'");
+}
+
+/* --- the text ----------------------------------------------------------- */
+
+/*
+ * Variable names are written without quotes, so they are checked once more.  A
+ * NUL would end the script early, and a relative directory would depend on where
+ * a provider happens to start.
+ */
+bool
+sbx_script_valid(const SbxRunInput *input)
+{
+	static const char allowed[] = "0123456789_abcdefghijklmnopqrstuvwxyz"
+	                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+	for (int i = 0; i < input->env_count; i++)
+	{
+		const char *key = input->env[i].key;
+
+		if (*key == '\0' || (*key >= '0' && *key <= '9') ||
+		    key[strspn(key, allowed)] != '\0')
+			return false;
+	}
+	return memchr(input->command, '\0', input->command_length) == NULL &&
+	       (input->cwd == NULL || input->cwd[0] == '/');
+}
+
+static bool
+script_has_newline(const SbxRunInput *input)
+{
+	for (int i = 0; i < input->env_count; i++)
+	{
+		if (strchr(input->env[i].value, '\n') != NULL)
+			return true;
+	}
+	return input->cwd != NULL && strchr(input->cwd, '\n') != NULL;
+}
+
+/*
+ * The child's text.  Everything before the user's first byte stays on one line,
+ * so that line numbers in its messages are the user's; hence the detour for line
+ * breaks in values.  A directory that cannot be entered ends the run.
+ */
+static void
+script_write_inner(ScriptText *text, const SbxRunInput *input)
+{
+	const char *newline = NULL;
+
+	if (script_has_newline(input))
+	{
+		/* $(...) drops line breaks at the end: one byte behind keeps this one. */
+		newline = "\"$sbx_newline\"";
+		script_add(text,
+		           "sbx_newline=$(printf '\\n_'); sbx_newline=${sbx_newline%_}; ");
+	}
+	for (int i = 0; i < input->env_count; i++)
+	{
+		const SbxPair *pair = &input->env[i];
+
+		script_add(text, "export ");
+		script_add(text, pair->key);
+		script_add(text, "=");
+		script_add_quoted(text, pair->value, strlen(pair->value), newline);
+		script_add(text, "; ");
+	}
+	if (input->cwd != NULL)
+	{
+		script_add(text, "cd ");
+		script_add_quoted(text, input->cwd, strlen(input->cwd), newline);
+		script_add(text, " || exit $?; ");
+	}
+	if (newline != NULL)
+		script_add(text, "unset sbx_newline; ");
+	script_add_bytes(text, input->command, input->command_length);
+}
+
+/*
+ * What the sandbox's shell gets: run the child, keep its exit code.  Scripts are
+ * mostly written for bash, but an image may have no more than sh.
+ */
+static void
+script_write_outer(ScriptText *text, const ScriptText *inner)
+{
+	ScriptText quoted = {0};
+
+	script_add_quoted(&quoted, inner->bytes, inner->length, NULL);
+	script_add(text,
+	           "sbx_shell=sh; command -v bash >/dev/null 2>&1 && sbx_shell=bash; ");
+	if (quoted.length <= SCRIPT_ARGUMENT_MAX)
+	{
+		script_add(text, "\"$sbx_shell\" -c ");
+		script_add_quoted(text, inner->bytes, inner->length, NULL);
+		script_add(text, " </dev/null");
+		return;
+	}
+
+	/*
+	 * printf is built in: no limit on its arguments.  The subshell at the end sets
+	 * `$?` without ending the shell that may be sourcing this.
+	 */
+	script_add(text, "sbx_file=$(mktemp) && printf %s ");
+	script_add_quoted(text, inner->bytes, inner->length, NULL);
+	script_add(text, " >\"$sbx_file\" && \"$sbx_shell\" \"$sbx_file\" </dev/null; "
+	                 "sbx_code=$?; rm -f \"$sbx_file\"; (exit \"$sbx_code\")");
+}
+
+const char *
+sbx_script_text(SbxArena *arena, const SbxRunInput *input)
+{
+	ScriptText inner = {0};
+	ScriptText outer = {0};
+
+	script_write_inner(&inner, input);
+	if (!script_start_over(&inner, arena))
+		return NULL;
+	script_write_inner(&inner, input);
+
+	script_write_outer(&outer, &inner);
+	if (!script_start_over(&outer, arena))
+		return NULL;
+	script_write_outer(&outer, &inner);
+	return outer.bytes;
+}
+
+/* --- the output --------------------------------------------------------- */
+
+SbxScriptStream
+sbx_script_open_stream(SbxArena *arena, size_t needed, size_t maximum)
+{
+	SbxScriptStream stream = {0};
+
+	stream.maximum = needed < maximum ? needed : maximum;
+	stream.bytes = sbx_arena_alloc(arena, stream.maximum + 1);
+	return stream;
+}
+
+/*
+ * Once cut, a stream stays closed: a later piece that would fit does not belong
+ * right after the cut.
+ */
+size_t
+sbx_script_keep(SbxScriptStream *stream, const char *bytes, size_t length)
+{
+	size_t kept = length;
+
+	if (stream->bytes == NULL || stream->cut || length == 0)
+		return 0;
+	if (kept > stream->maximum - stream->length)
+	{
+		/* Back to where a UTF-8 character starts. */
+		kept = stream->maximum - stream->length;
+		while (kept > 0 && ((unsigned char) bytes[kept] & 0xC0) == 0x80)
+			kept--;
+		stream->cut = true;
+	}
+	memcpy(stream->bytes + stream->length, bytes, kept);
+	stream->length += kept;
+	return kept;
+}
+
+/* Standard output first; the two do not share a line. */
+void
+sbx_script_join(SbxArena *arena, SbxScriptOutput *output)
+{
+	const SbxScriptStream *out = &output->out;
+	const SbxScriptStream *err = &output->err;
+
+	output->both =
+	    sbx_script_open_stream(arena, out->length + err->length + 1, SIZE_MAX - 1);
+	sbx_script_keep(&output->both, out->bytes, out->length);
+	if (out->length > 0 && err->length > 0 && out->bytes[out->length - 1] != '\n' &&
+	    err->bytes[0] != '\n')
+		sbx_script_keep(&output->both, "\n", 1);
+	sbx_script_keep(&output->both, err->bytes, err->length);
+}
+
+void
+sbx_script_store(const SbxScriptOutput *output, SbxRunResult *result)
+{
+	result->output = output->both.bytes;
+	result->output_length = output->both.length;
+	result->stdout_text = output->out.bytes;
+	result->stdout_length = output->out.length;
+	result->stderr_text = output->err.bytes;
+	result->stderr_length = output->err.length;
+	result->truncated = output->both.cut || output->out.cut || output->err.cut;
+}

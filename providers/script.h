@@ -1,0 +1,60 @@
+/*
+ * script.h
+ *		A script as text for a sandbox's shell, and what came out of it.
+ *
+ * How a text gets into a sandbox and its output out of it is each provider's own.
+ * What the text has to say, and how much of the output is kept, is not: a script
+ * must behave the same wherever it is routed to.
+ *
+ * Plain C: compiles without PostgreSQL.
+ */
+#ifndef SBX_SCRIPT_H
+#define SBX_SCRIPT_H
+
+#include "net/op.h"
+#include "providers/provider.h"
+
+/* --- the text ----------------------------------------------------------- */
+
+/* Can this be written for a shell?  The run id is for the adapter to check. */
+extern bool sbx_script_valid(const SbxRunInput *input);
+
+/*
+ * A text for any POSIX shell, whether it sources the text or runs it: sets env
+ * and cwd, runs the command in a child and leaves its exit code in `$?`.  The
+ * input has to be valid.  NULL when out of memory.
+ */
+extern const char *sbx_script_text(SbxArena *arena, const SbxRunInput *input);
+
+/* --- the output --------------------------------------------------------- */
+
+/* A stream while it is taken over; the head is kept, cut between characters. */
+typedef struct SbxScriptStream
+{
+	char *bytes; /* NULL = there was none, or no memory for it */
+	size_t length;
+	size_t maximum;
+	bool cut;
+} SbxScriptStream;
+
+typedef struct SbxScriptOutput
+{
+	SbxScriptStream both; /* one log of the two */
+	SbxScriptStream out;
+	SbxScriptStream err;
+} SbxScriptOutput;
+
+/* An empty stream with room for what is needed, but for no more than maximum. */
+extern SbxScriptStream
+sbx_script_open_stream(SbxArena *arena, size_t needed, size_t maximum);
+
+/* Append what still fits; returns how many bytes that were. */
+extern size_t
+sbx_script_keep(SbxScriptStream *stream, const char *bytes, size_t length);
+
+/* Make the log of both when their order is not known. */
+extern void sbx_script_join(SbxArena *arena, SbxScriptOutput *output);
+
+extern void sbx_script_store(const SbxScriptOutput *output, SbxRunResult *result);
+
+#endif /* SBX_SCRIPT_H */
