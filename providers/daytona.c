@@ -26,7 +26,8 @@ const SbxField sbx_daytona_settings[] = {
      "base of the control plane, " DAYTONA_API_URL " by default"},
     {"snapshot", SBX_FIELD_TEXT, false, false, 0, 0,
      "snapshot to start from; not together with image"},
-    {"image", SBX_FIELD_TEXT, false, false, 0, 0,
+    /* A word: it becomes the FROM line of a build file, where a blank has a meaning. */
+    {"image", SBX_FIELD_WORD, false, false, 0, 0,
      "container image to build from; not together with snapshot"},
     {"target", SBX_FIELD_TEXT, false, false, 0, 0, "region name or id"},
     {"homeDir", SBX_FIELD_TEXT, false, false, 0, 0,
@@ -74,10 +75,6 @@ sbx_daytona_check_settings(const SbxFieldValue *settings)
 	const SbxFieldValue *image = &settings[DAYTONA_SET_IMAGE];
 
 	if (image->is_set && settings[DAYTONA_SET_SNAPSHOT].is_set)
-		return sbx_daytona_settings[DAYTONA_SET_IMAGE].name;
-
-	/* It becomes the FROM line of a build file, where a blank has a meaning. */
-	if (image->is_set && strchr(image->text, ' ') != NULL)
 		return sbx_daytona_settings[DAYTONA_SET_IMAGE].name;
 
 	/* A snapshot, the default one too, brings its own size: answered with 400. */

@@ -19,6 +19,13 @@
 #define DAYTONA_RETRY_MAX_MS 2000
 
 /*
+ * Trouble in a row after which it is given up: about 8 s of it.  A request that
+ * never left counts double: nobody is there, and nobody waits for a second for that.
+ * A sandbox that is busy, or not found yet, is no trouble.
+ */
+#define DAYTONA_TROUBLE_MAX 8
+
+/*
  * A destroy may be prepared early and run in an abort callback, so it must never
  * need a second arena block.  Its state and two URLs have to fit in here.
  */
@@ -28,6 +35,7 @@ typedef struct SbxDaytonaDestroy
 {
 	SbxDaytonaState state; /* first */
 	const char *unique_name;
+	int trouble; /* in a row */
 	SbxDestroyResult result;
 } SbxDaytonaDestroy;
 
@@ -93,6 +101,19 @@ daytona_destroy_again(SbxOp *op, SbxDaytonaStep *step)
 	return sbx_daytona_pause(op, pause_ms, step);
 }
 
+/* After an exchange that decided nothing. */
+static SbxOpWant
+daytona_destroy_after_trouble(SbxOp *op, SbxDaytonaStep *step)
+{
+	SbxDaytonaDestroy *destroy = op->state;
+
+	sbx_daytona_note(op, sbx_daytona_status_code(op));
+	destroy->trouble += sbx_daytona_may_have_arrived(op) ? 1 : 2;
+	if (destroy->trouble >= DAYTONA_TROUBLE_MAX)
+		return sbx_daytona_fail_noted(op, destroy->state.noted.provider_code);
+	return daytona_destroy_again(op, step);
+}
+
 static SbxOpWant
 daytona_destroy_done(SbxOp *op, SbxDestroyResult result)
 {
@@ -131,10 +152,12 @@ daytona_destroy_looked_up(SbxOp *op)
 	SbxSandboxState found;
 	bool ours;
 
-	if (op->response.status == 404 || sbx_daytona_is_passing(op))
+	if (sbx_daytona_is_passing(op))
+		return daytona_destroy_after_trouble(op, daytona_destroy_look_up);
+	destroy->trouble = 0;
+	if (op->response.status == 404)
 	{
-		sbx_daytona_note(op, op->response.status == 404 ? "NOT_FOUND_YET"
-		                                                : sbx_daytona_status_code(op));
+		sbx_daytona_note(op, "NOT_FOUND_YET");
 		return daytona_destroy_again(op, daytona_destroy_look_up);
 	}
 	sandbox = sbx_daytona_take_sandbox(op);
@@ -186,6 +209,7 @@ daytona_destroy_deleted(SbxOp *op)
 	/* Still being made or changed by somebody: nothing was deleted, yet. */
 	if (status == 409)
 	{
+		((SbxDaytonaDestroy *) op->state)->trouble = 0;
 		sbx_daytona_note(op, "BUSY");
 		return daytona_destroy_again(op, daytona_destroy_delete);
 	}
@@ -218,10 +242,7 @@ daytona_destroy_checked(SbxOp *op)
 	if (op->response.status == 404)
 		return daytona_destroy_not_found(op);
 	if (sbx_daytona_is_passing(op))
-	{
-		sbx_daytona_note(op, sbx_daytona_status_code(op));
-		return daytona_destroy_again(op, daytona_destroy_delete);
-	}
+		return daytona_destroy_after_trouble(op, daytona_destroy_delete);
 	sandbox = sbx_daytona_take_sandbox(op);
 	if (sandbox == NULL)
 		return SBX_OP_WANT_NOTHING;

@@ -2,8 +2,9 @@
  * daytona_run.c
  *		Running a script in a Daytona sandbox.
  *
- * Each run gets a session of its own in the toolbox, deleted when it is over: the
- * only kind of run that can be killed.  The toolbox sources a command in the
+ * Each run gets a session of its own in the toolbox, deleted when it is over.  The
+ * script is in a process group of its own, so that what it leaves in the background
+ * survives that, and is killed by its group when it has to be.  The toolbox sources a command in the
  * session's own shell and notes the exit code afterwards.  If that shell ended, the
  * note would never be written and the call would hang for ever; what
  * sbx_script_text() makes cannot end it.
@@ -18,6 +19,9 @@
 
 /* After the run's own time there must be enough left to kill it. */
 #define DAYTONA_RUN_EXTRA_MS (60 * 1000)
+
+/* What the sandbox gets to kill a script; it takes milliseconds. */
+#define DAYTONA_KILL_SECONDS 5
 
 /* --- what came out of it ------------------------------------------------ */
 
@@ -146,10 +150,15 @@ typedef struct SbxDaytonaRun
 	const char *run_id;
 	const char *session_body;
 	const char *command_body;
-	const char *session_url; /* built early: killing must not need memory */
+	const char *kill_body;
+
+	/* Built early: killing must not need memory. */
+	const char *kill_url;
+	const char *session_url;
 	int64_t timeout_ms;
 	size_t max_stream;
 	bool timed_out;
+	bool kill_answered; /* the sandbox was asked to kill the script, and answered */
 } SbxDaytonaRun;
 
 static SbxDaytonaStep daytona_run_start;
@@ -159,23 +168,26 @@ static SbxDaytonaStep daytona_run_open;
 static SbxDaytonaStep daytona_run_opened;
 static SbxDaytonaStep daytona_run_execute;
 static SbxDaytonaStep daytona_run_executed;
+static SbxDaytonaStep daytona_run_kill;
+static SbxDaytonaStep daytona_run_killed;
 static SbxDaytonaStep daytona_run_close;
 static SbxDaytonaStep daytona_run_closed;
 static SbxDaytonaStep daytona_run_confirm;
 static SbxDaytonaStep daytona_run_confirmed;
 
-/* NULL when the text is not UTF-8 or memory is short. */
+/* {"command":text,key:value}; NULL when the text is not UTF-8 or memory is short. */
 static const char *
-daytona_command_body(SbxArena *arena, const SbxRunInput *input)
+daytona_command_body(SbxArena *arena, const char *command, const char *key,
+                     json_t *value)
 {
-	const char *command = sbx_script_text(arena, input);
 	json_t *body = sbx_json_new_object();
 	const char *text = NULL;
 
 	if (json_object_set_new(body, "command", json_string(command)) == 0 &&
-	    json_object_set_new(body, "runAsync", json_false()) == 0)
+	    json_object_set(body, key, value) == 0)
 		text = sbx_json_print(arena, body);
 	json_decref(body);
+	json_decref(value);
 	return text;
 }
 
@@ -205,9 +217,13 @@ sbx_daytona_run_script(const SbxAccount *account, const SbxTarget *target,
 		run->run_id = sbx_arena_strdup(&op->arena, input->run_id);
 		run->session_body =
 		    sbx_arena_printf(&op->arena, "{\"sessionId\":\"%s\"}", input->run_id);
-		run->command_body = daytona_command_body(&op->arena, input);
+		run->command_body = daytona_command_body(
+		    &op->arena, sbx_script_text(&op->arena, input), "runAsync", json_false());
+		run->kill_body = daytona_command_body(
+		    &op->arena, sbx_script_kill_text(&op->arena, run->run_id), "timeout",
+		    json_integer(DAYTONA_KILL_SECONDS));
 	}
-	if (run->command_body == NULL)
+	if (run->command_body == NULL || run->kill_body == NULL)
 		run->state.step = sbx_daytona_refuse;
 	return sbx_daytona_made_op(op);
 }
@@ -266,6 +282,8 @@ daytona_run_open(SbxOp *op)
 
 	run->session_url = sbx_arena_printf(&op->arena, "%s/process/session/%s",
 	                                    run->state.toolbox_url, run->run_id);
+	run->kill_url =
+	    sbx_arena_printf(&op->arena, "%s/process/execute", run->state.toolbox_url);
 	want = sbx_daytona_send_toolbox(op, "/process/session", run->session_body,
 	                                daytona_run_opened);
 
@@ -316,6 +334,17 @@ daytona_run_execute(SbxOp *op)
 	return want;
 }
 
+/* Only a refusal proves that the script did not start. */
+static bool
+daytona_may_be_running(const SbxOp *op)
+{
+	int status = op->response.status;
+
+	if (status == 0)
+		return sbx_daytona_may_have_arrived(op);
+	return status < 400 || status == 408 || status >= 500;
+}
+
 /*
  * Whatever came back, it is only noted here: the session is deleted first.  The
  * answer is gone by then, so the result is copied out of it now.
@@ -347,13 +376,46 @@ daytona_run_executed(SbxOp *op)
 			state->noted.phase = SBX_PHASE_PROTOCOL;
 		}
 	}
+	if (state->result == NULL && daytona_may_be_running(op))
+		return daytona_run_kill(op);
 	return daytona_run_close(op);
 }
 
 /*
- * Deleting the session kills everything in it, so this is done however the
- * command ended, and it is all that makes a timeout true.
+ * No result, so the script may still be running.  Its group is not the session's,
+ * so it is killed by a command of its own.
  */
+static SbxOpWant
+daytona_run_kill(SbxOp *op)
+{
+	SbxDaytonaRun *run = op->state;
+	SbxOpWant want;
+
+	run->state.tidying = true;
+	want =
+	    sbx_daytona_send(op, "POST", run->kill_url, run->kill_body, daytona_run_killed);
+	op->request.repeatable = true;
+	return want;
+}
+
+/*
+ * Any answer will do: an exit code other than 0 says that there is no such group,
+ * and then the script is the session's, which is deleted next.
+ */
+static SbxOpWant
+daytona_run_killed(SbxOp *op)
+{
+	SbxDaytonaRun *run = op->state;
+	json_t *answer = op->response.status == 200 ? sbx_daytona_object(op, false) : NULL;
+	int64_t exit_code;
+
+	run->kill_answered =
+	    answer != NULL && sbx_json_integer(answer, "exitCode", &exit_code);
+	json_decref(answer);
+	return daytona_run_close(op);
+}
+
+/* Deleting the session ends its shell, and a script that has no group of its own. */
 static SbxOpWant
 daytona_run_close(SbxOp *op)
 {
@@ -365,8 +427,8 @@ daytona_run_close(SbxOp *op)
 
 /*
  * A result in hand is not spoilt by a failed clean-up.  A timeout is different:
- * unless the delete was confirmed, the command may still be running, and the
- * caller has to hear that.  (404 is no confirmation: a restarted toolbox has
+ * unless both the kill and the delete were confirmed, the script may still be
+ * running, and the caller has to hear that.  (404 is no confirmation: a restarted toolbox has
  * forgotten the session, not necessarily its processes.)
  */
 static SbxOpWant
@@ -377,7 +439,7 @@ daytona_run_closed(SbxOp *op)
 
 	if (state->result != NULL)
 		return sbx_op_succeed(op, state->result);
-	if (run->timed_out && sbx_daytona_is_success(op))
+	if (run->timed_out && run->kill_answered && sbx_daytona_is_success(op))
 		state->noted.provider_code = "TIMEOUT";
 	if (state->noted.http_status == 401)
 		return daytona_run_confirm(op);

@@ -21,6 +21,7 @@
 typedef enum SbxFieldType
 {
 	SBX_FIELD_TEXT, /* non-empty, no control characters */
+	SBX_FIELD_WORD, /* text without blanks */
 	SBX_FIELD_URL,  /* text that starts with https:// or http:// */
 	SBX_FIELD_INTEGER,
 	SBX_FIELD_BOOLEAN

@@ -117,6 +117,12 @@ script_has_newline(const SbxRunInput *input)
 }
 
 /*
+ * The file that names the script's process group while it runs.  Only where it
+ * can be written does the script get a group of its own.
+ */
+#define SCRIPT_PID_PREFIX "/tmp/."
+
+/*
  * The child's text.  Everything before the user's first byte stays on one line,
  * so that line numbers in its messages are the user's; hence the detour for line
  * breaks in values.  A directory that cannot be entered ends the run.
@@ -126,6 +132,12 @@ script_write_inner(ScriptText *text, const SbxRunInput *input)
 {
 	const char *newline = NULL;
 
+	/* Only if the outer text made the file: without a group there is none to name. */
+	script_add(text, "[ -f " SCRIPT_PID_PREFIX);
+	script_add(text, input->run_id);
+	script_add(text, " ] && echo $$ >" SCRIPT_PID_PREFIX);
+	script_add(text, input->run_id);
+	script_add(text, "; ");
 	if (script_has_newline(input))
 	{
 		/* $(...) drops line breaks at the end: one byte behind keeps this one. */
@@ -155,33 +167,51 @@ script_write_inner(ScriptText *text, const SbxRunInput *input)
 }
 
 /*
- * What the sandbox's shell gets: run the child, keep its exit code.  Scripts are
- * mostly written for bash, but an image may have no more than sh.
+ * Run the child and keep its exit code.  It gets a process group of its own, if the
+ * image has the means: what it leaves running in the background then outlives the
+ * shell that started it, as people expect of a background process.  That shell's own
+ * remarks ("Killed") are not the script's output and go nowhere.
  */
 static void
-script_write_outer(ScriptText *text, const ScriptText *inner)
+script_write_child(ScriptText *text, const char *argument, const ScriptText *inner)
+{
+	script_add(text,
+	           "(exec 2>/dev/null; (exec 2>&9 9>&-; exec $sbx_group \"$sbx_shell\" ");
+	script_add(text, argument);
+	if (inner != NULL)
+		script_add_quoted(text, inner->bytes, inner->length, NULL);
+	script_add(text, " </dev/null); exit $?) 9>&2; sbx_code=$?; ");
+}
+
+/*
+ * What the sandbox's shell gets.  Scripts are mostly written for bash, but an image
+ * may have no more than sh.
+ */
+static void
+script_write_outer(ScriptText *text, const ScriptText *inner, const char *run_id)
 {
 	ScriptText quoted = {0};
 
 	script_add_quoted(&quoted, inner->bytes, inner->length, NULL);
-	script_add(text,
-	           "sbx_shell=sh; command -v bash >/dev/null 2>&1 && sbx_shell=bash; ");
+	script_add(text, "sbx_shell=sh; command -v bash >/dev/null 2>&1 && sbx_shell=bash; "
+	                 "sbx_pid=" SCRIPT_PID_PREFIX);
+	script_add(text, run_id);
+	script_add(text, "; sbx_group=; command -v setsid >/dev/null 2>&1 && "
+	                 "(: >\"$sbx_pid\") 2>/dev/null && sbx_group=setsid; ");
 	if (quoted.length <= SCRIPT_ARGUMENT_MAX)
+		script_write_child(text, "-c ", inner);
+	else
 	{
-		script_add(text, "\"$sbx_shell\" -c ");
+		/* printf is built in: no limit on its arguments. */
+		script_add(text, "sbx_file=$(mktemp) && printf %s ");
 		script_add_quoted(text, inner->bytes, inner->length, NULL);
-		script_add(text, " </dev/null");
-		return;
+		script_add(text, " >\"$sbx_file\" && ");
+		script_write_child(text, "\"$sbx_file\"", NULL);
+		script_add(text, "rm -f \"$sbx_file\"; ");
 	}
 
-	/*
-	 * printf is built in: no limit on its arguments.  The subshell at the end sets
-	 * `$?` without ending the shell that may be sourcing this.
-	 */
-	script_add(text, "sbx_file=$(mktemp) && printf %s ");
-	script_add_quoted(text, inner->bytes, inner->length, NULL);
-	script_add(text, " >\"$sbx_file\" && \"$sbx_shell\" \"$sbx_file\" </dev/null; "
-	                 "sbx_code=$?; rm -f \"$sbx_file\"; (exit \"$sbx_code\")");
+	/* A subshell sets `$?` without ending the shell that may be sourcing this. */
+	script_add(text, "rm -f \"$sbx_pid\"; (exit \"$sbx_code\")");
 }
 
 const char *
@@ -195,11 +225,21 @@ sbx_script_text(SbxArena *arena, const SbxRunInput *input)
 		return NULL;
 	script_write_inner(&inner, input);
 
-	script_write_outer(&outer, &inner);
+	script_write_outer(&outer, &inner, input->run_id);
 	if (!script_start_over(&outer, arena))
 		return NULL;
-	script_write_outer(&outer, &inner);
+	script_write_outer(&outer, &inner, input->run_id);
 	return outer.bytes;
+}
+
+const char *
+sbx_script_kill_text(SbxArena *arena, const char *run_id)
+{
+	return sbx_arena_printf(arena,
+	                        "sbx_pid=$(cat " SCRIPT_PID_PREFIX
+	                        "%s) && [ -n \"$sbx_pid\" ] && "
+	                        "rm -f " SCRIPT_PID_PREFIX "%s && kill -9 \"-$sbx_pid\"",
+	                        run_id, run_id);
 }
 
 /* --- the output --------------------------------------------------------- */

@@ -21,10 +21,18 @@ extern bool sbx_script_valid(const SbxRunInput *input);
 
 /*
  * A text for any POSIX shell, whether it sources the text or runs it: sets env
- * and cwd, runs the command in a child and leaves its exit code in `$?`.  The
- * input has to be valid.  NULL when out of memory.
+ * and cwd, runs the command in a child and leaves its exit code in `$?`.  What it
+ * leaves in the background outlives that shell.  The input has to be valid, and its
+ * run id of letters, digits and hyphens.  NULL when out of memory.
  */
 extern const char *sbx_script_text(SbxArena *arena, const SbxRunInput *input);
+
+/*
+ * A text that kills the script of that run and all of its group, and succeeds only
+ * if it did.  Without a group of its own there is nothing for it to find: the script
+ * then dies with the shell that was given its text.
+ */
+extern const char *sbx_script_kill_text(SbxArena *arena, const char *run_id);
 
 /* --- the output --------------------------------------------------------- */
 

@@ -19,6 +19,10 @@ hint_for_phase(const SbxFailure *failure)
 		case SBX_PHASE_NONE:
 			return _("The request could not be made for this provider.");
 		case SBX_PHASE_CONNECT:
+			if (failure->denied)
+				return _("The address is not allowed.  The settings "
+				         "\"sbx_router.allow_private_addresses\" and "
+				         "\"sbx_router.allow_http\" say which are.");
 			return failure->timed_out ? _("The provider could not be reached in time.")
 			                          : _("The provider could not be reached.");
 		case SBX_PHASE_TLS:

@@ -41,8 +41,6 @@ judge(const SbxPlan *plan, int i)
 	verdict->pool = pool;
 	verdict->index = i;
 	sbx_route_filter(plan->request, pool, verdict);
-	if (pool->enabled && !sbx_registry_is_usable(&plan->providers[i]))
-		sbx_route_reject(verdict, "PROVIDER_DISABLED");
 	if (sbx_verdict_eligible(verdict) && sbx_credential_find(pool->id) == NULL)
 		sbx_route_reject(verdict, "CREDENTIALS");
 	if (sbx_verdict_eligible(verdict))
@@ -56,6 +54,8 @@ sbx_plan_make(Jsonb *request, const char *policy)
 	SbxNames declared;
 
 	plan->providers = sbx_registry_load(&plan->count);
+	for (int i = 0; i < plan->count; i++)
+		plan->providers[i].pool.enabled &= sbx_registry_is_usable(&plan->providers[i]);
 	declared = declared_capabilities(plan->providers, plan->count);
 	plan->request = sbx_request_parse(request, &declared);
 	if (policy != NULL)
@@ -138,7 +138,7 @@ sbx_plan_describe(const SbxPlan *plan, const SbxVerdict *verdict, const char *co
 	if (strcmp(code, "PROVIDER_ID") == 0)
 		return psprintf("request asks for provider \"%s\"", plan->request->provider_id);
 	if (strcmp(code, "PROVIDER_DISABLED") == 0)
-		return pstrdup(verdict->pool->enabled
+		return pstrdup(!sbx_registry_is_usable(sbx_plan_provider(plan, verdict))
 		                   ? "registration is not usable: its registrar is no superuser"
 		                   : "registration is disabled");
 	if (strncmp(code, "CAPABILITY_REQUIRED:", 20) == 0)

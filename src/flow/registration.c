@@ -235,6 +235,7 @@ type_name(SbxFieldType type)
 	switch (type)
 	{
 		case SBX_FIELD_TEXT:
+		case SBX_FIELD_WORD:
 			return "text";
 		case SBX_FIELD_URL:
 			return "url";

@@ -75,6 +75,7 @@ typedef struct Transfer
 	bool too_large;
 	bool out_of_memory;
 	bool sent_before;   /* op->anything_sent before this exchange */
+	bool denied;        /* our own rules forbid the address */
 	bool loopback_only; /* plain http: no other address will do */
 } Transfer;
 
@@ -225,7 +226,10 @@ open_socket_callback(void *arg, curlsocktype purpose, struct curl_sockaddr *addr
 	int fd;
 
 	if (purpose != CURLSOCKTYPE_IPCXN || !address_allowed(transfer, &address->addr))
+	{
+		transfer->denied = true;
 		return CURL_SOCKET_BAD;
+	}
 
 	/* fd.c must know of every descriptor; during abort it must not refuse. */
 	if (transfer->engine->aborting)
@@ -629,6 +633,7 @@ start_exchange(Transfer *transfer, int64 now)
 	transfer->body_length = 0;
 	transfer->too_large = false;
 	transfer->out_of_memory = false;
+	transfer->denied = false;
 	if (!scheme_allowed(transfer, transfer->op->request.url))
 		return false;
 
@@ -729,6 +734,7 @@ record_outcome(Transfer *transfer, CURLcode code)
 	memset(response, 0, sizeof(*response));
 	response->request_sent = was_request_sent(transfer->easy, code);
 	transfer->op->anything_sent = transfer->sent_before || response->request_sent;
+	response->denied = transfer->denied && !response->request_sent;
 	response->timed_out = code == CURLE_OPERATION_TIMEDOUT;
 	response->too_large = transfer->too_large || code == CURLE_FILESIZE_EXCEEDED;
 	curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);

@@ -274,6 +274,7 @@ sbx_op_fail(SbxOp *op, SbxPhase phase, const char *provider_code,
 	op->failure.phase = phase;
 	op->failure.request_sent = op->response.request_sent;
 	op->failure.timed_out = op->response.timed_out || op->expired;
+	op->failure.denied = op->response.denied;
 	op->failure.http_status = op->response.status;
 	op->failure.provider_code = provider_code;
 	op->failure.allocation = allocation;

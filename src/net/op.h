@@ -111,6 +111,7 @@ typedef struct SbxHttpResponse
 	bool request_sent;     /* could the provider have acted on it? */
 	bool timed_out;        /* the exchange's or the op's time was over */
 	bool too_large;        /* cut off at max_response */
+	bool denied;           /* the driver's own rules forbid the address */
 } SbxHttpResponse;
 
 /* Sanitised facts: no provider text, no credential, ever. */
@@ -119,6 +120,7 @@ typedef struct SbxFailure
 	SbxPhase phase;
 	bool request_sent;
 	bool timed_out;
+	bool denied;
 	int http_status;           /* 0 = none */
 	const char *provider_code; /* a constant of the adapter's closed set, or NULL */
 	SbxAllocation allocation;

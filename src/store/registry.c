@@ -94,6 +94,11 @@ read_setting(const SbxField *field, const JsonbValue *value, SbxFieldValue *sett
 		case SBX_FIELD_TEXT:
 			setting->text = sbx_jsonb_text(PROVIDER, path, value);
 			break;
+		case SBX_FIELD_WORD:
+			setting->text = sbx_jsonb_text(PROVIDER, path, value);
+			if (strchr(setting->text, ' ') != NULL)
+				sbx_error_document(PROVIDER, path, SBX_REASON_BAD_FORMAT, NULL);
+			break;
 		case SBX_FIELD_URL:
 			setting->text = read_url(path, value);
 			break;

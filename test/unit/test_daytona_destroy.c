@@ -45,6 +45,49 @@ destroyed(const Drive *drive, SbxDestroyResult expected, const char *what)
 	   "%s: %s", what, expected == SBX_DESTROY_DONE ? "done" : "was gone");
 }
 
+/* How many pauses until it gives up; -1 = it never does. */
+static int
+pauses_before_giving_up(Drive *drive, int status, bool sent)
+{
+	for (int pauses = 0; pauses < 100; pauses++)
+	{
+		while (drive->want == SBX_OP_WANT_HTTP)
+		{
+			if (status != 0)
+				drive_answer(drive, status, "");
+			else
+				drive_no_answer(drive, SBX_PHASE_CONNECT, sent, false);
+		}
+		if (drive->want == SBX_OP_WANT_NOTHING)
+			return pauses;
+		drive_pause_over(drive);
+	}
+	return -1;
+}
+
+static void
+giving_up(void)
+{
+	Drive drive = deleting();
+
+	section("destroy: trouble");
+	is_number(pauses_before_giving_up(&drive, 0, false), 3, "nobody there: soon");
+	fails(&drive, SBX_PHASE_CONNECT, 0, NULL, SBX_ALLOCATION_UNKNOWN, "nobody there");
+	drive_end(&drive);
+	drive = deleting();
+	is_number(pauses_before_giving_up(&drive, 503, true), 7, "failing: later");
+	drive_end(&drive);
+	drive = deleting();
+	is_number(pauses_before_giving_up(&drive, 409, true), -1, "busy: never");
+	drive_end(&drive);
+	drive_start(&drive, make_destroy(NULL, NAME));
+	is_number(pauses_before_giving_up(&drive, 404, true), -1, "not found yet: never");
+	drive_end(&drive);
+	drive_start(&drive, make_destroy(NULL, NAME));
+	is_number(pauses_before_giving_up(&drive, 0, false), 3, "nobody to look up");
+	drive_end(&drive);
+}
+
 static void
 recorded_answers(void)
 {
@@ -362,6 +405,7 @@ void
 test_daytona_destroy(void)
 {
 	recorded_answers();
+	giving_up();
 	conflicts();
 	second_looks();
 	refusals();

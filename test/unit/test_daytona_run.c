@@ -302,6 +302,19 @@ session_answers(void)
 	drive_end(&drive);
 }
 
+/* The request that kills the script's group. */
+static void
+kills(const Drive *drive, const char *what)
+{
+	asks(drive, "POST", SANDBOX_BOX "/process/execute", "%s: the group is killed",
+	     what);
+	is_text(drive->op->request.body,
+	        "{\"command\":\"sbx_pid=$(cat /tmp/.run-1) && [ -n \\\"$sbx_pid\\\" ] && "
+	        "rm -f /tmp/.run-1 && kill -9 \\\"-$sbx_pid\\\"\",\"timeout\":5}",
+	        "%s: by its id", what);
+	ok(drive->op->request.repeatable, "%s: twice does no harm", what);
+}
+
 /* --- after the command -------------------------------------------------- */
 
 static void
@@ -311,17 +324,45 @@ timeouts(void)
 
 	section("run: timeout");
 	drive_no_answer(&drive, SBX_PHASE_RECEIVE, true, true);
-	asks(&drive, "DELETE", SANDBOX_BOX "/process/session/run-1",
-	     "the command is killed, not only forgotten");
+	kills(&drive, "the command is killed, not only forgotten");
+	drive_answer(&drive, 200, "{\"exitCode\":0,\"result\":\"\"}");
+	asks(&drive, "DELETE", SANDBOX_BOX "/process/session/run-1", "its session ends");
 	drive_answer(&drive, 204, "");
 	fails(&drive, SBX_PHASE_RECEIVE, 0, "TIMEOUT", SBX_ALLOCATION_UNKNOWN, "killed");
 	ok(drive.op->failure.timed_out && drive.op->failure.request_sent, "flags");
 	drive_end(&drive);
 
+	drive = running();
+	drive_no_answer(&drive, SBX_PHASE_RECEIVE, true, true);
+	drive_answer(&drive, 200, "{\"exitCode\":1,\"result\":\"\"}");
+	drive_answer(&drive, 204, "");
+	fails(&drive, SBX_PHASE_RECEIVE, 0, "TIMEOUT", SBX_ALLOCATION_UNKNOWN,
+	      "no group of its own: it dies with the session");
+	drive_end(&drive);
+
+	for (int i = 0; i < 4; i++)
+	{
+		drive = running();
+		drive_no_answer(&drive, SBX_PHASE_RECEIVE, true, true);
+		if (i == 0)
+			drive_answer(&drive, 502, "");
+		else if (i == 1)
+			drive_answer(&drive, 200, "<html>");
+		else if (i == 2)
+			drive_answer(&drive, 200, "{}");
+		else
+			drive_no_answer(&drive, SBX_PHASE_RECEIVE, true, true);
+		drive_answer(&drive, 204, "");
+		fails(&drive, SBX_PHASE_RECEIVE, 0, "TIMEOUT_NOT_KILLED",
+		      SBX_ALLOCATION_UNKNOWN, "nobody says that it was killed: %d", i);
+		drive_end(&drive);
+	}
+
 	for (int i = 0; i < 3; i++)
 	{
 		drive = running();
 		drive_no_answer(&drive, SBX_PHASE_RECEIVE, true, true);
+		drive_answer(&drive, 200, "{\"exitCode\":1,\"result\":\"\"}");
 		if (i == 0)
 			drive_answer(&drive, 502, "");
 		else if (i == 1)
@@ -347,13 +388,19 @@ timeouts(void)
 	drive_end(&drive);
 }
 
+/* may_be_running is false for a refusal, after which there is nothing to kill. */
 static void
 command_fails(int status, const char *body, SbxPhase phase, const char *code,
-              const char *what)
+              bool may_be_running, const char *what)
 {
 	Drive drive = running();
 
 	drive_answer(&drive, status, body);
+	if (may_be_running)
+	{
+		kills(&drive, what);
+		drive_answer(&drive, 200, "{\"exitCode\":0,\"result\":\"\"}");
+	}
 	asks(&drive, "DELETE", SANDBOX_BOX "/process/session/run-1", "%s: tidied up", what);
 	drive_answer(&drive, 204, "");
 	fails(&drive, phase, status, code, SBX_ALLOCATION_UNKNOWN, "%s", what);
@@ -367,27 +414,29 @@ command_answers(void)
 	Drive drive;
 
 	section("run: command");
-	command_fails(404, "{}", SBX_PHASE_REMOTE, NULL, "404");
-	command_fails(400, "{}", SBX_PHASE_REMOTE, NULL, "400");
+	command_fails(404, "{}", SBX_PHASE_REMOTE, NULL, false, "404");
+	command_fails(400, "{}", SBX_PHASE_REMOTE, NULL, false, "400");
 	command_fails(400, "{\"message\":\"no IP address found\"}", SBX_PHASE_REMOTE,
-	              "NOT_STARTED", "400 without an address");
-	command_fails(408, "{}", SBX_PHASE_REMOTE, NULL, "408");
-	command_fails(502, "", SBX_PHASE_REMOTE, NULL, "502");
-	command_fails(202, "{\"cmdId\":\"x\"}", SBX_PHASE_REMOTE, NULL,
+	              "NOT_STARTED", false, "400 without an address");
+	command_fails(408, "{}", SBX_PHASE_REMOTE, NULL, true, "408");
+	command_fails(502, "", SBX_PHASE_REMOTE, NULL, true, "502");
+	command_fails(202, "{\"cmdId\":\"x\"}", SBX_PHASE_REMOTE, NULL, true,
 	              "202 of another mode");
-	command_fails(200, "<html>", SBX_PHASE_PROTOCOL, NULL, "web page");
-	command_fails(200, "[]", SBX_PHASE_PROTOCOL, NULL, "list");
-	command_fails(200, "{\"exitCode\":\"0\"}", SBX_PHASE_PROTOCOL, NULL,
+	command_fails(200, "<html>", SBX_PHASE_PROTOCOL, NULL, true, "web page");
+	command_fails(200, "[]", SBX_PHASE_PROTOCOL, NULL, true, "list");
+	command_fails(200, "{\"exitCode\":\"0\"}", SBX_PHASE_PROTOCOL, NULL, true,
 	              "text exit code");
-	command_fails(200, "{\"exitCode\":0.5}", SBX_PHASE_PROTOCOL, NULL,
+	command_fails(200, "{\"exitCode\":0.5}", SBX_PHASE_PROTOCOL, NULL, true,
 	              "half exit code");
-	command_fails(200, "{\"exitCode\":4294967296}", SBX_PHASE_PROTOCOL, NULL,
+	command_fails(200, "{\"exitCode\":4294967296}", SBX_PHASE_PROTOCOL, NULL, true,
 	              "huge exit code");
 	command_fails(200, "{\"exitCode\":0,\"exitCode\":1}", SBX_PHASE_PROTOCOL, NULL,
-	              "two exit codes");
+	              true, "two exit codes");
 
 	drive = running();
 	drive_no_answer(&drive, SBX_PHASE_RECEIVE, true, false);
+	kills(&drive, "reset");
+	drive_answer(&drive, 200, "{\"exitCode\":0,\"result\":\"\"}");
 	asks(&drive, "DELETE", SANDBOX_BOX "/process/session/run-1", "reset: killed");
 	drive_answer(&drive, 204, "");
 	fails(&drive, SBX_PHASE_RECEIVE, 0, NULL, SBX_ALLOCATION_UNKNOWN,
@@ -399,6 +448,8 @@ command_answers(void)
 	drive_response(&drive, (SbxHttpResponse){.failed_phase = SBX_PHASE_RECEIVE,
 	                                         .request_sent = true,
 	                                         .too_large = true});
+	kills(&drive, "too large");
+	drive_answer(&drive, 200, "{\"exitCode\":0,\"result\":\"\"}");
 	drive_answer(&drive, 204, "");
 	fails(&drive, SBX_PHASE_RECEIVE, 0, "OUTPUT_TOO_LARGE", SBX_ALLOCATION_UNKNOWN,
 	      "too large");
@@ -483,6 +534,8 @@ tidying_up(void)
 	drive = running();
 	drive.op->arena.limit = drive.op->arena.used;
 	drive_answer(&drive, 200, "{\"exitCode\":3}");
+	kills(&drive, "no memory for the result");
+	drive_answer(&drive, 502, "");
 	asks(&drive, "DELETE", SANDBOX_BOX "/process/session/run-1",
 	     "no memory for the result: tidied up all the same");
 	drive_answer(&drive, 204, "");

@@ -7,11 +7,13 @@
  * the toolbox would be a call that never returns.
  */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "providers/script.h"
 #include "unit.h"
 
 static char directory[] = "/tmp/sbx_unit_XXXXXX";
@@ -321,6 +323,115 @@ long_scripts(void)
 	free(text);
 }
 
+/* The group that the script of run-1 is in while it runs; 0 = none is named. */
+static pid_t
+named_group(void)
+{
+	char text[20] = "";
+	FILE *file = fopen("/tmp/.run-1", "r");
+
+	if (file == NULL)
+		return 0;
+	if (fgets(text, sizeof(text), file) == NULL)
+		text[0] = '\0';
+	fclose(file);
+	return (pid_t) atoi(text);
+}
+
+/* What the adapter sends to kill the script of run-1. */
+static int
+kill_script(const char *shell)
+{
+	char line[300];
+	char *text;
+	SbxArena arena;
+	int status;
+
+	sbx_arena_init(&arena, 1000, 10000);
+	text = (char *) sbx_script_kill_text(&arena, "run-1");
+	snprintf(line, sizeof(line), "%s -c '%s' 2>/dev/null", shell, text);
+	status = system(line);
+	sbx_arena_free(&arena);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void
+background(void)
+{
+	Ran ran;
+	pid_t left;
+	char *text;
+	SbxRunInput input = script("sleep 60 >/dev/null 2>&1 & echo $!");
+
+	section("background");
+	text = wrapped(&input);
+	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)
+	{
+		ran = source(shells[i], text);
+		left = (pid_t) atoi(ran.out);
+		ok(left > 0 && kill(left, 0) == 0, "%s: a process outlives its run", shells[i]);
+		ok(getpgid(left) != getpgrp(), "%s: in a group of its own", shells[i]);
+		ok(named_group() == 0, "%s: no file is left", shells[i]);
+		ok(kill_script(shells[i]) != 0, "%s: after the end there is nothing to kill",
+		   shells[i]);
+		ok(kill(left, 0) == 0, "%s: and nothing was", shells[i]);
+		kill(left, SIGKILL);
+	}
+	free(text);
+
+	ran = source("dash", (text = wrapped(&(SbxRunInput){.run_id = "run-1",
+	                                                    .command = "kill -9 $$",
+	                                                    .command_length = 10,
+	                                                    .timeout_ms = 1000})));
+	ok(ran.exit_code == 137 && ran.err[0] == '\0',
+	   "the outer shell's remarks are not the script's output");
+	free(text);
+}
+
+/* Are all members of a group dead, though perhaps not reaped? */
+static bool
+all_dead(pid_t group)
+{
+	char line[100];
+
+	snprintf(line, sizeof(line), "ps -o stat= -g %d | grep -qv '^Z'", (int) group);
+	return system(line) != 0;
+}
+
+static void
+killing(void)
+{
+	SbxRunInput input = script("sleep 60 & echo $!; sleep 60");
+	char *text = wrapped(&input);
+	pid_t child;
+	pid_t group = 0;
+
+	section("kill");
+	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)
+	{
+		child = fork();
+		if (child == 0)
+		{
+			Ran ran = source(shells[i], text);
+
+			_exit(ran.exit_code == 137 ? 0 : 1);
+		}
+		while ((group = named_group()) == 0)
+			usleep(1000);
+		ok(kill_script(shells[i]) == 0, "%s: killed", shells[i]);
+		waitpid(child, NULL, 0);
+
+		/* Whoever adopts the orphan has to reap it before the group is gone. */
+		for (int wait = 0; wait < 10000 && kill(-group, 0) == 0 && !all_dead(group);
+		     wait++)
+			usleep(1000);
+		ok(kill(-group, 0) != 0 || all_dead(group), "%s: with all of its group",
+		   shells[i]);
+		ok(named_group() == 0, "%s: no file is left", shells[i]);
+	}
+	free(text);
+}
+
 void
 test_daytona_shell(void)
 {
@@ -333,6 +444,8 @@ test_daytona_shell(void)
 	environment();
 	directories();
 	long_scripts();
+	background();
+	killing();
 	snprintf(line, sizeof(line), "rm -rf '%s'", directory);
 	ok(system(line) == 0, "tidied up");
 }
