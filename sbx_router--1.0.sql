@@ -191,7 +191,8 @@ CREATE FUNCTION sbx_credential_input_row() RETURNS trigger
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sbx_credential_input_row() IS 'takes one credential document';
 
-CREATE VIEW sbx_credential_input AS SELECT NULL::text AS document WHERE false;
+CREATE VIEW sbx_credential_input AS
+	SELECT NULL::sbx_secret AS document WHERE false;
 COMMENT ON VIEW sbx_credential_input IS 'write-only: one JSON document {"provider","credential","scope"} a row';
 
 CREATE TRIGGER sbx_credential_input_begin BEFORE INSERT ON sbx_credential_input

@@ -193,6 +193,8 @@ daytona_destroy_deleted(SbxOp *op)
 	SbxDaytonaState *state = op->state;
 	int status = op->response.status;
 
+	/* Sent twice: the first delivery may have done it, its answer was lost. */
+	state->acted |= op->response.resent;
 	if (status == 404)
 		return daytona_destroy_not_found(op);
 	if (sbx_daytona_is_success(op))
@@ -213,7 +215,7 @@ daytona_destroy_deleted(SbxOp *op)
 		sbx_daytona_note(op, "BUSY");
 		return daytona_destroy_again(op, daytona_destroy_delete);
 	}
-	if (sbx_daytona_is_passing(op))
+	if (sbx_daytona_is_passing(op) || op->response.too_large)
 	{
 		/* A throttled request was not looked at; all others may have worked. */
 		if (status != 429 && sbx_daytona_may_have_arrived(op))

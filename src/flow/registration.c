@@ -11,6 +11,7 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "observe/error.h"
+#include "store/catalog.h"
 #include "store/registry.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -197,11 +198,13 @@ sbx_provider_check(PG_FUNCTION_ARGS)
 	HeapTuple tuple;
 	bool is_null;
 
+	/* Anybody's trigger may call it with any row: look at no row but our own. */
 	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
 	    !TRIGGER_FIRED_FOR_ROW(trigger->tg_event) ||
-	    TRIGGER_FIRED_BY_DELETE(trigger->tg_event))
+	    TRIGGER_FIRED_BY_DELETE(trigger->tg_event) ||
+	    !sbx_catalog_is_own(RelationGetRelid(trigger->tg_relation), "sbx_provider"))
 		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-		                errmsg("function \"%s\" was not called by trigger manager",
+		                errmsg("function \"%s\" can only be used by its own trigger",
 		                       "sbx_provider_check")));
 	tuple = TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) ? trigger->tg_newtuple
 	                                                   : trigger->tg_trigtuple;

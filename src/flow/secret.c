@@ -20,6 +20,7 @@
 #include "miscadmin.h"
 #include "observe/error.h"
 #include "pgstat.h"
+#include "store/catalog.h"
 #include "tcop/tcopprot.h"
 #include "utils/backend_status.h"
 #include "utils/builtins.h"
@@ -104,6 +105,13 @@ hide_credentials(ErrorData *report)
 	}
 	if (previous_log_hook != NULL)
 		previous_log_hook(report);
+}
+
+/* Whoever looks at pg_stat_activity from now on does not see a literal. */
+static void
+hide_activity(void)
+{
+	pgstat_report_activity(STATE_RUNNING, "<statement with a credential>");
 }
 
 void
@@ -300,8 +308,7 @@ set_credential(FunctionCallInfo fcinfo, SbxCredentialScope scope)
 {
 	SbxCall call;
 
-	/* Whoever looks at pg_stat_activity from now on does not see a literal. */
-	pgstat_report_activity(STATE_RUNNING, "<statement with a credential>");
+	hide_activity();
 	sbx_session_begin(&call);
 	PreventCommandIfParallelMode("sbx_set_credential()");
 	set_from_text(text_to_cstring(PG_GETARG_TEXT_PP(0)),
@@ -374,6 +381,22 @@ sbx_credential_list(PG_FUNCTION_ARGS)
 
 /* --- COPY sbx_credential_input ------------------------------------------------------- */
 
+/* Anybody's trigger may call these with any row: look at no row but our own. */
+static void
+check_trigger(FunctionCallInfo fcinfo, TriggerEvent expected, const char *function)
+{
+	TriggerData *trigger = (TriggerData *) fcinfo->context;
+	TriggerEvent mask =
+	    TRIGGER_EVENT_OPMASK | TRIGGER_EVENT_ROW | TRIGGER_EVENT_TIMINGMASK;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) || (trigger->tg_event & mask) != expected ||
+	    !sbx_catalog_is_own(RelationGetRelid(trigger->tg_relation),
+	                        "sbx_credential_input"))
+		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+		                errmsg("function \"%s\" can only be used by its own trigger",
+		                       function)));
+}
+
 /*
  * sbx_credential_input_begin() returns trigger
  *		Before the first line is read: loads the library and marks the statement.
@@ -382,10 +405,9 @@ PG_FUNCTION_INFO_V1(sbx_credential_input_begin);
 Datum
 sbx_credential_input_begin(PG_FUNCTION_ARGS)
 {
-	if (!CALLED_AS_TRIGGER(fcinfo))
-		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-		                errmsg("function \"%s\" was not called by trigger manager",
-		                       "sbx_credential_input_begin")));
+	check_trigger(fcinfo, TRIGGER_EVENT_INSERT | TRIGGER_EVENT_BEFORE,
+	              "sbx_credential_input_begin");
+	hide_activity();
 	copy_statement = GetCurrentStatementStartTimestamp();
 	return PointerGetDatum(NULL);
 }
@@ -463,10 +485,9 @@ sbx_credential_input_row(PG_FUNCTION_ARGS)
 	bool is_null;
 	char *string;
 
-	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BY_INSERT(trigger->tg_event))
-		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-		                errmsg("function \"%s\" was not called by trigger manager",
-		                       "sbx_credential_input_row")));
+	check_trigger(fcinfo,
+	              TRIGGER_EVENT_INSERT | TRIGGER_EVENT_ROW | TRIGGER_EVENT_INSTEAD,
+	              "sbx_credential_input_row");
 
 	/* COPY's own context quotes the whole line. */
 	error_context_stack = NULL;

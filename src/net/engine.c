@@ -76,6 +76,7 @@ typedef struct Transfer
 	bool out_of_memory;
 	bool sent_before;   /* op->anything_sent before this exchange */
 	bool denied;        /* our own rules forbid the address */
+	bool resent;        /* libcurl sent the request again by itself */
 	bool loopback_only; /* plain http: no other address will do */
 } Transfer;
 
@@ -219,6 +220,19 @@ address_allowed(const Transfer *transfer, const struct sockaddr *address)
 	       transfer->engine->settings->allow_private_addresses;
 }
 
+/*
+ * A socket opened after request bytes went out: the connection died, and libcurl is
+ * about to send the request again.
+ */
+static bool
+is_resending(const Transfer *transfer)
+{
+	long request_size = 0;
+
+	curl_easy_getinfo(transfer->easy, CURLINFO_REQUEST_SIZE, &request_size);
+	return request_size > 0;
+}
+
 static curl_socket_t
 open_socket_callback(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
@@ -229,6 +243,13 @@ open_socket_callback(void *arg, curlsocktype purpose, struct curl_sockaddr *addr
 	{
 		transfer->denied = true;
 		return CURL_SOCKET_BAD;
+	}
+
+	if (is_resending(transfer))
+	{
+		if (!transfer->op->request.repeatable)
+			return CURL_SOCKET_BAD;
+		transfer->resent = true;
 	}
 
 	/* fd.c must know of every descriptor; during abort it must not refuse. */
@@ -510,7 +531,8 @@ set_body(Transfer *transfer)
 /*
  * One delivery.  When a reused connection dies before the answer, libcurl sends
  * the request again by itself, POST included.  A body that cannot be rewound
- * stops that; a request without a body goes on a connection of its own.
+ * stops that; a request without a body goes on a connection of its own; and no
+ * socket is opened for a second delivery (open_socket_callback).
  */
 static CURLcode
 set_delivery(Transfer *transfer)
@@ -634,6 +656,7 @@ start_exchange(Transfer *transfer, int64 now)
 	transfer->too_large = false;
 	transfer->out_of_memory = false;
 	transfer->denied = false;
+	transfer->resent = false;
 	if (!scheme_allowed(transfer, transfer->op->request.url))
 		return false;
 
@@ -674,6 +697,9 @@ was_request_sent(CURL *easy, CURLcode code)
 	curl_off_t pretransfer = 0;
 	long request_size = 0;
 
+	curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &request_size);
+	if (request_size > 0)
+		return true;
 	switch (code)
 	{
 		case CURLE_URL_MALFORMAT:
@@ -689,8 +715,7 @@ was_request_sent(CURL *easy, CURLcode code)
 			break;
 	}
 	curl_easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &pretransfer);
-	curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &request_size);
-	return pretransfer > 0 || request_size > 0;
+	return pretransfer > 0;
 }
 
 static SbxPhase
@@ -736,6 +761,7 @@ record_outcome(Transfer *transfer, CURLcode code)
 	transfer->op->anything_sent = transfer->sent_before || response->request_sent;
 	response->denied = transfer->denied && !response->request_sent;
 	response->timed_out = code == CURLE_OPERATION_TIMEDOUT;
+	response->resent = transfer->resent;
 	response->too_large = transfer->too_large || code == CURLE_FILESIZE_EXCEEDED;
 	curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (code != CURLE_OK || status == 0)

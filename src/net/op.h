@@ -112,6 +112,7 @@ typedef struct SbxHttpResponse
 	bool timed_out;        /* the exchange's or the op's time was over */
 	bool too_large;        /* cut off at max_response */
 	bool denied;           /* the driver's own rules forbid the address */
+	bool resent;           /* a repeatable request may have arrived twice */
 } SbxHttpResponse;
 
 /* Sanitised facts: no provider text, no credential, ever. */

@@ -26,6 +26,7 @@ static struct
 {
 	bool valid;
 	Oid owner;
+	Oid schema_oid;
 	Oid mapping_relid;
 	char schema[NAMEDATALEN * 2 + 3]; /* quoted */
 	uint64 generation;                /* changes with every look-up */
@@ -88,6 +89,7 @@ ensure_catalog(void)
 	find_extension(&schema, &catalog.owner);
 	strlcpy(catalog.schema, quote_identifier(get_namespace_name(schema)),
 	        sizeof(catalog.schema));
+	catalog.schema_oid = schema;
 	catalog.mapping_relid = get_relname_relid("sbx_mapping", schema);
 	catalog.generation++;
 	catalog.valid = true;
@@ -98,6 +100,13 @@ sbx_catalog_schema(void)
 {
 	ensure_catalog();
 	return catalog.schema;
+}
+
+bool
+sbx_catalog_is_own(Oid relid, const char *name)
+{
+	ensure_catalog();
+	return get_relname_relid(name, catalog.schema_oid) == relid;
 }
 
 void

@@ -41,6 +41,9 @@ typedef struct SbxCatalogScope
 /* Quoted name of the extension's schema.  Raises 42704 without the extension. */
 extern const char *sbx_catalog_schema(void);
 
+/* Is this relation the extension's own of that name? */
+extern bool sbx_catalog_is_own(Oid relid, const char *name);
+
 /*
  * Between the two the caller is the owner of the extension and connected to SPI.
  * An ERROR in between needs nothing of its own: (sub)transaction abort restores

@@ -353,6 +353,26 @@ sbx_registry_read_for_update(const char *id)
 	return read_registration(id, true);
 }
 
+/* A stored row that is not valid: which one? */
+static void
+name_registration(void *arg)
+{
+	errcontext("registration of provider \"%s\"", (const char *) arg);
+}
+
+static void
+parse_stored(const SbxRegistration *registration, SbxProvider *provider)
+{
+	ErrorContextCallback context;
+
+	context.callback = name_registration;
+	context.arg = unconstify(char *, registration->id);
+	context.previous = error_context_stack;
+	error_context_stack = &context;
+	sbx_registry_parse(registration, provider);
+	error_context_stack = context.previous;
+}
+
 SbxProvider *
 sbx_registry_find(const char *id)
 {
@@ -362,7 +382,7 @@ sbx_registry_find(const char *id)
 	if (registration == NULL)
 		return NULL;
 	provider = palloc(sizeof(SbxProvider));
-	sbx_registry_parse(registration, provider);
+	parse_stored(registration, provider);
 	return provider;
 }
 
@@ -384,7 +404,7 @@ sbx_registry_load(int *count)
 
 	providers = palloc(sizeof(SbxProvider) * (*count + 1));
 	for (int i = 0; i < *count; i++)
-		sbx_registry_parse(&registrations[i], &providers[i]);
+		parse_stored(&registrations[i], &providers[i]);
 	return providers;
 }
 

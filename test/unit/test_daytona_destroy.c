@@ -89,6 +89,37 @@ giving_up(void)
 }
 
 static void
+sent_twice(void)
+{
+	Drive drive = deleting();
+
+	section("destroy: sent twice");
+	drive_response(&drive, (SbxHttpResponse){.status = 404,
+	                                         .body = strdup("{}"),
+	                                         .body_length = 2,
+	                                         .request_sent = true,
+	                                         .resent = true});
+	destroyed(&drive, SBX_DESTROY_DONE, "the first delivery did it");
+	drive_end(&drive);
+	drive = deleting();
+	drive_response(&drive, (SbxHttpResponse){.status = 404,
+	                                         .body = strdup("{}"),
+	                                         .body_length = 2,
+	                                         .request_sent = true});
+	destroyed(&drive, SBX_DESTROY_WAS_GONE, "sent once");
+	drive_end(&drive);
+
+	drive = deleting();
+	drive_response(&drive, (SbxHttpResponse){.failed_phase = SBX_PHASE_RECEIVE,
+	                                         .request_sent = true,
+	                                         .too_large = true});
+	asks(&drive, "GET", SANDBOX, "an endless answer: look");
+	drive_answer(&drive, 404, "{}");
+	destroyed(&drive, SBX_DESTROY_DONE, "an endless answer");
+	drive_end(&drive);
+}
+
+static void
 recorded_answers(void)
 {
 	static const struct
@@ -406,6 +437,7 @@ test_daytona_destroy(void)
 {
 	recorded_answers();
 	giving_up();
+	sent_twice();
 	conflicts();
 	second_looks();
 	refusals();
