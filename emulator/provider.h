@@ -1,0 +1,50 @@
+/*
+ * provider.h
+ *		What the emulator needs to know of each provider it stands in for.
+ */
+#ifndef EMU_PROVIDER_H
+#define EMU_PROVIDER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "request.h"
+#include "sandbox.h"
+
+struct EmuProvider
+{
+	const char *name;
+	const char *prefix; /* "/daytona/" */
+
+	/*
+	 * Which operation a request is.  Called once when only the headers have
+	 * been read, and again when the body is complete.
+	 */
+	EmuOperation (*classify)(EmuRequest *request);
+	void (*handle)(EmuRequest *request);
+
+	/* Answers in the provider's own error format. */
+	void (*refuse)(EmuRequest *request, int status, const char *message);
+
+	/* Frees what the provider keeps with a sandbox; its guest is gone. */
+	void (*release)(EmuSandbox *sandbox);
+
+	/*
+	 * Settings of /_control/config.  Set answers false for a name it does
+	 * not know or a value that does not fit; reset restores the defaults.
+	 */
+	bool (*config_set)(const char *name, const json_t *value);
+	void (*config_reset)(void);
+	void (*config_show)(EmuText *text);
+
+	EmuQuota *quota;
+};
+
+extern const EmuProvider *const emu_providers[];
+
+extern const EmuProvider *emu_provider_by_name(const char *name);
+extern const EmuProvider *emu_provider_by_path(const char *path);
+
+extern const EmuProvider emu_daytona;
+
+#endif

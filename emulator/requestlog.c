@@ -1,0 +1,143 @@
+/*
+ * requestlog.c
+ *		What clients sent, for assertions about the wire.
+ *
+ * A ring: the newest entries stay, and no more than fit into the byte limit,
+ * so that a benchmark does not fill the memory.
+ */
+#include "requestlog.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "provider.h"
+
+#define LOG_ENTRIES 20000
+#define LOG_BYTES   ((size_t) 128 << 20)
+
+/* Scripts of 300 KB are to be seen whole, uploads of 9 MiB are not. */
+#define LOG_BODY_LIMIT ((size_t) 1 << 20)
+
+#define LOG_KEPT_CAPACITY 2048
+
+static EmuText entries[LOG_ENTRIES]; /* entry n is at n % LOG_ENTRIES */
+static uint64_t newest;              /* number of the last one, 0 = none yet */
+static uint64_t oldest = 1;
+static size_t bytes_held;
+
+static bool
+header_is_secret(const char *name)
+{
+	static const char *const parts[] = {"authorization", "cookie", "token", "key",
+	                                    "secret"};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (strcasestr(name, parts[i]) != NULL)
+			return true;
+	return false;
+}
+
+/* The scheme before a credential ("Bearer") is worth asserting on. */
+static void
+header_show(EmuText *text, const char *name, const char *value)
+{
+	const char *space = strchr(value, ' ');
+	EmuText masked = {0};
+	char lower[128];
+	size_t i;
+
+	for (i = 0; i < sizeof(lower) - 1 && name[i] != '\0'; i++)
+		lower[i] = (char) (name[i] >= 'A' && name[i] <= 'Z' ? name[i] | 0x20 : name[i]);
+	lower[i] = '\0';
+	emu_text_add(text, text->data[text->length - 1] == '{' ? "" : ",");
+	emu_json_string(text, lower, i);
+	emu_text_add(text, ":");
+	if (header_is_secret(lower))
+	{
+		if (space != NULL)
+			emu_text_append(&masked, value, (size_t) (space - value) + 1);
+		emu_text_add(&masked, "***");
+		value = masked.data;
+	}
+	emu_json_string(text, value, strlen(value));
+	emu_text_free(&masked);
+}
+
+static enum MHD_Result
+header_visit(void *text, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	(void) kind;
+	header_show(text, name, value != NULL ? value : "");
+	return MHD_YES;
+}
+
+/* Memory of ordinary size is kept for the entry that comes to this place. */
+static void
+log_drop_oldest(void)
+{
+	EmuText *entry = &entries[oldest++ % LOG_ENTRIES];
+
+	bytes_held -= entry->length;
+	entry->length = 0;
+	if (entry->capacity > LOG_KEPT_CAPACITY)
+		emu_text_free(entry);
+}
+
+void
+emu_requestlog_record(EmuRequest *request)
+{
+	EmuText *entry;
+	size_t body_length = request->body.length;
+
+	if (newest + 1 - oldest >= LOG_ENTRIES)
+		log_drop_oldest();
+	entry = &entries[++newest % LOG_ENTRIES];
+	emu_text_add(entry, "{");
+	emu_json_member_integer(entry, "seq", (int64_t) newest);
+	emu_json_member_integer(entry, "atMs", emu_wall_ms());
+	emu_json_member(entry, "provider", request->provider->name);
+	emu_json_member(entry, "op", emu_operation_names[request->operation]);
+	emu_json_member_integer(entry, "connection", (int64_t) request->connection_number);
+	emu_json_member_integer(entry, "connectionRequest", request->connection_request);
+	emu_json_member(entry, "method", request->method);
+	emu_json_member(entry, "path", request->target);
+	emu_json_key(entry, "headers");
+	emu_text_add(entry, "{");
+	MHD_get_connection_values(request->connection, MHD_HEADER_KIND, header_visit,
+	                          entry);
+	emu_text_add(entry, "}");
+	emu_json_member_integer(entry, "bodyBytes", (int64_t) body_length);
+	emu_json_member_bytes(entry, "body", request->body.data,
+	                      body_length < LOG_BODY_LIMIT ? body_length : LOG_BODY_LIMIT);
+	emu_text_add(entry, "}");
+	bytes_held += entry->length;
+	while (bytes_held > LOG_BYTES && oldest < newest)
+		log_drop_oldest();
+}
+
+void
+emu_requestlog_show(EmuText *text, uint64_t since)
+{
+	uint64_t number = since + 1 > oldest ? since + 1 : oldest;
+
+	emu_text_add(text, "{\"requests\":[");
+	for (; number <= newest; number++)
+	{
+		const EmuText *entry = &entries[number % LOG_ENTRIES];
+
+		emu_text_add(text, text->data[text->length - 1] == '[' ? "" : ",");
+		emu_text_append(text, entry->data, entry->length);
+	}
+	emu_text_add(text, "]");
+	emu_json_member_integer(text, "last", (int64_t) newest);
+	emu_text_add(text, "}");
+}
+
+/* Numbers go on, so that a remembered "since" stays meaningful. */
+void
+emu_requestlog_clear(void)
+{
+	while (oldest <= newest)
+		log_drop_oldest();
+}

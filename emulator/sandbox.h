@@ -1,0 +1,110 @@
+/*
+ * sandbox.h
+ *		Accounts, sandboxes, names and quotas, common to all providers.
+ *
+ * Nothing is forgotten before a reset: the audit lists every sandbox ever
+ * made.  To be used with the emulator's lock held.
+ */
+#ifndef EMU_SANDBOX_H
+#define EMU_SANDBOX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "guest.h"
+#include "reactor.h"
+#include "table.h"
+#include "text.h"
+
+struct EmuProvider;
+typedef struct EmuSandbox EmuSandbox;
+
+typedef struct EmuResources
+{
+	double cpu;
+	double memory; /* in the provider's own unit, as is disk */
+	double disk;
+} EmuResources;
+
+/* Limits per account; negative means none. */
+typedef struct EmuQuota
+{
+	double cpu;
+	double memory;
+	double disk;
+	double sandboxes;
+} EmuQuota;
+
+#define EMU_NO_QUOTA                                                                   \
+	{                                                                                  \
+		-1, -1, -1, -1                                                                 \
+	}
+
+typedef struct EmuAccount
+{
+	const struct EmuProvider *provider;
+	char digest[17];        /* names the account without its key */
+	EmuTable names;         /* of EmuName */
+	EmuSandbox *first_live; /* newest first */
+	size_t live_count;
+	EmuResources used;
+	EmuSandbox *first_lingering; /* deleted, but still in lagging lists */
+} EmuAccount;
+
+typedef struct EmuName
+{
+	unsigned creates;   /* create requests seen for it */
+	EmuSandbox *holder; /* the live sandbox of that name, or NULL */
+} EmuName;
+
+struct EmuSandbox
+{
+	EmuAccount *account;
+	uint64_t serial; /* order of creation */
+	char *id;
+	char *name;
+	EmuName *name_record;
+	char *labels; /* JSON object */
+	int64_t created_ms;
+	int64_t destroyed_ms;
+	bool alive;
+	EmuResources resources;
+	EmuResources reserved; /* the part counted against the quota now */
+	EmuGuest *guest;       /* NULL until something was to be run */
+	void *details;         /* of the provider */
+
+	EmuSandbox *next_live;
+	EmuSandbox *previous_live;
+	EmuSandbox *next_lingering;
+	EmuSandbox *next_ever;
+};
+
+extern EmuAccount *emu_account(const struct EmuProvider *provider, const char *key);
+extern EmuAccount *
+emu_account_if_known(const struct EmuProvider *provider, const char *key);
+
+extern EmuName *emu_account_name(EmuAccount *account, const char *name);
+
+/* The sandbox gets a random UUID as id, and that as its name if name is NULL. */
+extern EmuSandbox *
+emu_sandbox_create(EmuAccount *account, const char *name, const char *labels,
+                   const EmuResources *resources);
+extern EmuSandbox *emu_sandbox_by_id(const EmuAccount *account, const char *id);
+extern EmuSandbox *emu_sandbox_by_name(const EmuAccount *account, const char *name);
+
+/* Changes what counts against the quota. */
+extern void emu_sandbox_reserve(EmuSandbox *sandbox, const EmuResources *resources);
+
+/*
+ * From here on it is dead: its processes end and its files go.  With a delay
+ * lists may still show it for that long.
+ */
+extern void emu_sandbox_destroy(EmuSandbox *sandbox, int64_t linger_ms);
+extern EmuGuest *
+emu_sandbox_guest(EmuSandbox *sandbox, const char *home, const char *user);
+
+extern void emu_sandbox_audit(EmuText *text);
+extern void emu_sandbox_reset(void);
+
+#endif
