@@ -165,11 +165,11 @@ COMMENT ON FUNCTION sbx_unregister_provider(text) IS 'remove a registration that
 --
 
 CREATE FUNCTION sbx_set_credential(provider text, credential sbx_secret) RETURNS void
-	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE STRICT;
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sbx_set_credential(text, sbx_secret) IS 'remember a credential for this session';
 
 CREATE FUNCTION sbx_set_local_credential(provider text, credential sbx_secret) RETURNS void
-	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE STRICT;
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION sbx_set_local_credential(text, sbx_secret) IS 'remember a credential for this transaction';
 
 CREATE FUNCTION sbx_clear_credentials(provider text DEFAULT NULL) RETURNS void

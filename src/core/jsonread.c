@@ -26,7 +26,10 @@ nesting_depth(Jsonb *jsonb)
 	while ((token = JsonbIteratorNext(&iterator, &item, false)) != WJB_DONE)
 	{
 		if (token == WJB_BEGIN_OBJECT || token == WJB_BEGIN_ARRAY)
-			deepest = Max(deepest, ++depth);
+		{
+			depth++;
+			deepest = Max(deepest, depth);
+		}
 		else if (token == WJB_END_OBJECT || token == WJB_END_ARRAY)
 			depth--;
 	}

@@ -79,19 +79,19 @@ sbx_new_id(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(CStringGetTextDatum(new_id()));
 }
 
+static void
+check_id(const char *given)
+{
+	if (given != NULL && !sbx_is_sandbox_id(given))
+		sbx_error_document(SBX_DOCUMENT_ARGUMENT, "id", SBX_REASON_BAD_FORMAT,
+		                   _("Use sbx_new_id() to make one."));
+}
+
 /* The caller's id, or a fresh one; locked and not in use. */
 static char *
 claim_id(const char *given)
 {
-	char *id;
-
-	if (given == NULL)
-		id = new_id();
-	else if (sbx_is_sandbox_id(given))
-		id = pstrdup(given);
-	else
-		sbx_error_document(SBX_DOCUMENT_ARGUMENT, "id", SBX_REASON_BAD_FORMAT,
-		                   _("Use sbx_new_id() to make one."));
+	char *id = given == NULL ? new_id() : pstrdup(given);
 
 	/* The look-up has to come after the lock. */
 	if (!sbx_mapping_lock(id) || sbx_mapping_exists(id))
@@ -276,11 +276,12 @@ record(Provisioning *provisioning)
 /* --- the main line ------------------------------------------------------------------------ */
 
 static void
-route(Provisioning *provisioning, const char *policy)
+route(Provisioning *provisioning, const char *policy, const char *given_id)
 {
 	SbxPlan *plan = sbx_plan_make(provisioning->request_jsonb, policy);
 
 	provisioning->plan = plan;
+	check_id(given_id);
 	if (plan->eligible == 0)
 	{
 		sbx_event_emit(SBX_EVENT_ROUTE_REFUSED, NULL, NULL, 0, NULL, SBX_UNSET,
@@ -343,7 +344,7 @@ sbx_provision(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0))
 		sbx_error_document(SBX_DOCUMENT_REQUEST, "request", SBX_REASON_MISSING, NULL);
 	provisioning.request_jsonb = PG_GETARG_JSONB_P(0);
-	route(&provisioning, policy);
+	route(&provisioning, policy, given);
 	provisioning.id = claim_id(given);
 	launch(&provisioning);
 	record(&provisioning);

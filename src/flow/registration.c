@@ -122,6 +122,9 @@ sbx_unregister_provider(PG_FUNCTION_ARGS)
 
 	if (!sbx_registry_delete(id))
 		(void) existing(id);
+
+	/* Not for whatever is registered under this id next. */
+	sbx_credential_clear(id);
 	PG_RETURN_VOID();
 }
 

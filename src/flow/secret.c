@@ -303,16 +303,25 @@ set_from_text(const char *provider_id, char *secret, SbxCredentialScope scope)
 	PG_END_TRY();
 }
 
+static char *
+secret_argument(FunctionCallInfo fcinfo, int n, const char *path)
+{
+	if (PG_ARGISNULL(n))
+		sbx_error_document(SBX_DOCUMENT_CREDENTIAL, path, SBX_REASON_MISSING, NULL);
+	return text_to_cstring(PG_GETARG_TEXT_PP(n));
+}
+
 static Datum
 set_credential(FunctionCallInfo fcinfo, SbxCredentialScope scope)
 {
 	SbxCall call;
+	char *provider_id;
 
 	hide_activity();
 	sbx_session_begin(&call);
 	PreventCommandIfParallelMode("sbx_set_credential()");
-	set_from_text(text_to_cstring(PG_GETARG_TEXT_PP(0)),
-	              text_to_cstring(PG_GETARG_TEXT_PP(1)), scope);
+	provider_id = secret_argument(fcinfo, 0, "provider");
+	set_from_text(provider_id, secret_argument(fcinfo, 1, "credential"), scope);
 	sbx_session_end(&call);
 	PG_RETURN_VOID();
 }
@@ -368,11 +377,15 @@ sbx_credential_list(PG_FUNCTION_ARGS)
 	result = (ReturnSetInfo *) fcinfo->resultinfo;
 	while ((credential = sbx_credential_next(credential)) != NULL)
 	{
+		const char *provider_id = sbx_credential_provider(credential);
 		bool local = sbx_credential_scope(credential) == SBX_SCOPE_LOCAL;
 		bool nulls[2] = {false, false};
 		Datum values[2];
 
-		values[0] = CStringGetTextDatum(sbx_credential_provider(credential));
+		/* A session's credential that a local one hides is none that can be used. */
+		if (sbx_credential_find(provider_id) != credential)
+			continue;
+		values[0] = CStringGetTextDatum(provider_id);
 		values[1] = CStringGetTextDatum(local ? "local" : "session");
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 	}

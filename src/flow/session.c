@@ -157,18 +157,42 @@ sbx_session_run(SbxOp *op)
 
 /* --- access and operations ----------------------------------------------------- */
 
+/*
+ * A credential given for a pool that was registered anew with another kind since may
+ * lack what this kind needs.
+ */
+static bool
+is_complete(const SbxProviderKind *kind, const SbxCredential *credential)
+{
+	for (int i = 0; kind->credentials[i].name != NULL; i++)
+	{
+		if (kind->credentials[i].required &&
+		    sbx_credential_values(credential)[i] == NULL)
+			return false;
+	}
+	return true;
+}
+
 void
 sbx_session_access(const SbxProvider *provider, SbxAccess *access)
 {
+	StringInfoData detail;
+
 	sbx_registry_check_usable(provider);
 	access->provider = provider;
 	access->credential = sbx_credential_find(provider->pool.id);
-	if (access->credential == NULL)
+	if (access->credential == NULL || !is_complete(provider->kind, access->credential))
+	{
+		sbx_detail_open(&detail);
+		sbx_detail_text(&detail, "providerId", provider->pool.id);
+		sbx_detail_close(&detail);
 		ereport(ERROR,
 		        (errcode(SBX_ERRCODE_CREDENTIAL_MISSING),
 		         errmsg("no credential for provider \"%s\" in this session",
 		                provider->pool.id),
+		         errdetail_internal("%s", detail.data),
 		         errhint("Use sbx_set_credential() as the role that needs it.")));
+	}
 	access->account.settings = provider->settings;
 	access->account.credentials = sbx_credential_values(access->credential);
 }

@@ -222,19 +222,25 @@ is_own(const SbxCredential *credential)
 	       credential->setting_role == GetUserId();
 }
 
-void
-sbx_credential_clear(const char *provider_id)
+static void
+forget_own(const char *provider_id, bool one_scope, SbxCredentialScope scope)
 {
 	SbxCredential **link = &credentials;
 
 	while (*link != NULL)
 	{
-		if (is_own(*link) &&
+		if (is_own(*link) && (!one_scope || (*link)->scope == scope) &&
 		    (provider_id == NULL || strcmp((*link)->provider_id, provider_id) == 0))
 			forget(link);
 		else
 			link = &(*link)->next;
 	}
+}
+
+void
+sbx_credential_clear(const char *provider_id)
+{
+	forget_own(provider_id, false, SBX_SCOPE_SESSION);
 }
 
 void
@@ -278,8 +284,12 @@ sbx_credential_set(const char *provider_id, const char *const *values,
 	credential->setting_role = GetUserId();
 	credential->generation = generation;
 
-	/* It replaces one's own, which is simply gone, also after ROLLBACK. */
-	sbx_credential_clear(provider_id);
+	/*
+	 * It replaces one's own of the same scope, which is simply gone, also after
+	 * ROLLBACK.  A local one hides a session's until the transaction ends, as with
+	 * SET LOCAL: the newest comes first.
+	 */
+	forget_own(provider_id, true, scope);
 	credential->next = credentials;
 	credentials = credential;
 }

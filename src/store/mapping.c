@@ -127,12 +127,17 @@ SbxMapping *
 sbx_mapping_get(const char *id)
 {
 	SbxMapping *mapping = palloc(sizeof(SbxMapping));
+	StringInfoData detail;
 
 	if (sbx_is_sandbox_id(id) && read_row(id, mapping) &&
 	    has_privs_of_role(GetUserId(), mapping->owner))
 		return mapping;
+	sbx_detail_open(&detail);
+	sbx_detail_text(&detail, "sbxId", id);
+	sbx_detail_close(&detail);
 	ereport(ERROR, (errcode(SBX_ERRCODE_UNKNOWN_SANDBOX),
-	                errmsg("sandbox \"%s\" does not exist", id)));
+	                errmsg("sandbox \"%s\" does not exist", id),
+	                errdetail_internal("%s", detail.data)));
 }
 
 void

@@ -471,7 +471,10 @@ sbx_registry_delete(const char *id)
 	}
 	sbx_catalog_end(&scope);
 	if (in_use)
-		sbx_error_document(PROVIDER, "provider.id", SBX_REASON_IN_USE,
-		                   _("Destroy the sandboxes of this provider first."));
+		ereport(ERROR,
+		        (errcode(SBX_ERRCODE_INVALID_REGISTRATION),
+		         errmsg("provider \"%s\" still has sandboxes", id),
+		         errdetail_internal("{\"path\":\"provider.id\",\"reason\":\"in_use\"}"),
+		         errhint("Destroy the sandboxes of this provider first.")));
 	return deleted;
 }
