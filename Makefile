@@ -42,6 +42,9 @@ OBJS = \
 REGRESS = install registration credentials routing errors privileges triggers
 REGRESS_OPTS = --inputdir=. --load-extension=sbx_router
 
+ISOLATION = concurrent_registration
+ISOLATION_OPTS = --inputdir=. --load-extension=sbx_router
+
 PG_CPPFLAGS = -I$(srcdir)/src -I$(srcdir) -D_GNU_SOURCE
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers $(SBX_CFLAGS)
 SHLIB_LINK = -lcurl -ljansson
