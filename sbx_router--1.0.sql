@@ -32,7 +32,7 @@ CREATE TYPE sbx_secret (
 	INTERNALLENGTH = VARIABLE,
 	STORAGE = EXTENDED
 );
-COMMENT ON TYPE sbx_secret IS 'a credential: can be given, is never shown';
+COMMENT ON TYPE sbx_secret IS 'a credential; its output is always ********';
 
 --
 -- Tables

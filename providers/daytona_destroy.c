@@ -9,8 +9,9 @@
 
 #include "providers/daytona.h"
 
-/* The label that says whose sandbox it is; its value is the unique name. */
-#define DAYTONA_OWNER_LABEL "sbx-router-id"
+/* The labels that say which launch made it; the first one's value is the name. */
+#define DAYTONA_OWNER_LABEL  "sbx-router-id"
+#define DAYTONA_LAUNCH_LABEL "sbx-router-launch"
 
 #define DAYTONA_DESTROY_TIMEOUT_MS (60 * 1000)
 
@@ -35,7 +36,8 @@ typedef struct SbxDaytonaDestroy
 {
 	SbxDaytonaState state; /* first */
 	const char *unique_name;
-	int trouble; /* in a row */
+	const char *launch_token; /* NULL = none */
+	int trouble;              /* in a row */
 	SbxDestroyResult result;
 } SbxDaytonaDestroy;
 
@@ -65,6 +67,8 @@ sbx_daytona_destroy(const SbxAccount *account, const SbxTarget *target,
 	destroy->state.pause_ms = DAYTONA_RETRY_MS;
 	if (target->unique_name != NULL)
 		destroy->unique_name = sbx_arena_strdup(&op->arena, target->unique_name);
+	if (target->launch_token != NULL)
+		destroy->launch_token = sbx_arena_strdup(&op->arena, target->launch_token);
 
 	/* An id too long to keep cannot be one of ours. */
 	if (target->sandbox_id != NULL && !sbx_daytona_valid_id(target->sandbox_id))
@@ -139,6 +143,31 @@ daytona_destroy_look_up(SbxOp *op)
 	return sbx_daytona_look(op, daytona_destroy_looked_up);
 }
 
+/* Whose is what was found under the name? */
+typedef enum DaytonaOwner
+{
+	DAYTONA_OURS,    /* made by the very launch that is to be undone */
+	DAYTONA_ANOTHER, /* by another launch of that name, here or by another database */
+	DAYTONA_STRANGER /* nothing says that a router made it */
+} DaytonaOwner;
+
+static DaytonaOwner
+daytona_destroy_owner(const SbxDaytonaDestroy *destroy, const json_t *sandbox)
+{
+	const json_t *labels = json_object_get(sandbox, "labels");
+	const char *owner = sbx_json_string(labels, DAYTONA_OWNER_LABEL);
+	const char *token = sbx_json_string(labels, DAYTONA_LAUNCH_LABEL);
+
+	if (owner == NULL || strcmp(owner, destroy->unique_name) != 0)
+		return DAYTONA_STRANGER;
+	if (token == NULL && destroy->launch_token == NULL)
+		return DAYTONA_OURS;
+	return token != NULL && destroy->launch_token != NULL &&
+	               strcmp(token, destroy->launch_token) == 0
+	           ? DAYTONA_OURS
+	           : DAYTONA_ANOTHER;
+}
+
 /*
  * "Does not exist" is no proof here: the create whose outcome is unknown may
  * still be on its way, and look-ups are cached.  Only the end of time ends it.
@@ -148,9 +177,8 @@ daytona_destroy_looked_up(SbxOp *op)
 {
 	SbxDaytonaDestroy *destroy = op->state;
 	json_t *sandbox;
-	const char *owner;
 	SbxSandboxState found;
-	bool ours;
+	DaytonaOwner owner;
 
 	if (sbx_daytona_is_passing(op))
 		return daytona_destroy_after_trouble(op, daytona_destroy_look_up);
@@ -164,15 +192,17 @@ daytona_destroy_looked_up(SbxOp *op)
 	if (sandbox == NULL)
 		return SBX_OP_WANT_NOTHING;
 
-	/* Names are not reserved for us: somebody's own sandbox may be called the same. */
-	owner = sbx_json_string(json_object_get(sandbox, "labels"), DAYTONA_OWNER_LABEL);
-	ours = owner != NULL && strcmp(owner, destroy->unique_name) == 0;
+	owner = daytona_destroy_owner(destroy, sandbox);
 	found = sbx_daytona_sandbox_state(sandbox);
-	if (ours)
+	if (owner == DAYTONA_OURS)
 		sbx_daytona_adopt(op, sandbox);
 	json_decref(sandbox);
-	if (!ours)
+	if (owner == DAYTONA_STRANGER)
 		return sbx_daytona_fail_response(op, "NOT_OURS");
+
+	/* Names are unique: while another launch has it, ours made nothing. */
+	if (owner == DAYTONA_ANOTHER)
+		return daytona_destroy_done(op, SBX_DESTROY_WAS_GONE);
 	if (found == SBX_STATE_GONE)
 		return daytona_destroy_done(op, SBX_DESTROY_DONE);
 	return daytona_destroy_delete(op);

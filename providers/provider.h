@@ -86,6 +86,13 @@ typedef struct SbxTarget
 {
 	const char *sandbox_id;  /* NULL = not known */
 	const char *unique_name; /* NULL = not known */
+
+	/*
+	 * The value of the label "sbx-router-launch" that this launch put on it; NULL =
+	 * it put none.  A name can be used again, by a later launch or by another
+	 * database: what is looked up by name is only ours if this label agrees.
+	 */
+	const char *launch_token;
 } SbxTarget;
 
 typedef enum SbxSandboxState
@@ -182,7 +189,8 @@ typedef struct SbxProviderKind
 	 * to op->sandbox_id before the first step) that sandbox is deleted.  With a
 	 * unique name only, it is looked up first and looked up again while the
 	 * provider says it does not exist, until the time is over: a lost create can
-	 * still be under way.  Conflicts are retried until the time is over.
+	 * still be under way.  One that another launch made under that name is left
+	 * alone: the result is "was gone".  Conflicts are retried until the time is over.
 	 */
 	SbxOp *(*destroy)(const SbxAccount *account, const SbxTarget *target,
 	                  int64_t timeout_ms);

@@ -22,8 +22,9 @@ my $long = '60s';
 #
 # Moments in which a statement may be interrupted
 #
-# begin: what makes it wait, and the statement; reached: it waits now;
-# made: is there a sandbox to be destroyed; creates: how many requests say so.
+# fault, second: what makes it wait; sql: the statement; reached: does it wait now;
+# made: is there a sandbox to be destroyed; kept: a sandbox that existed before;
+# limited: it ends by itself after five seconds, so it is begun last.
 #
 
 sub creates_of
@@ -74,6 +75,7 @@ my %moment = (
 		sql => \&provision,
 		reached => sub { looks_of($_[0]) >= 2 },
 		made => 0,
+		limited => 1,
 	},
 	'the removal of what a lost create has made' => {
 		fault => { op => 'create', action => 'reset-after-work' },
@@ -81,6 +83,7 @@ my %moment = (
 		sql => \&provision,
 		reached => sub { my $made = provider_id($_[0]); $sbx->count('DELETE', qr{/sandbox/$made$}) },
 		made => 1,
+		limited => 1,
 	},
 	'a run' => {
 		sql => sub { "SELECT sbx_run_script('$home', 'echo $_[0] >/tmp/ran; sleep 1000')" },
@@ -137,7 +140,10 @@ sub check_remains
 	is(creates_of($id), 1, "$here: the create was sent once");
 	poll("nothing is alive after $here", sub { !grep { $_ eq $id } $sbx->alive });
 	pass("$here: nothing is alive");
-	is((scalar grep { $_->{name} eq $id } $sbx->audit), $moment->{made}, "$here: the sandbox " . ($moment->{made} ? 'was destroyed' : 'never was'));
+	is(
+		(scalar grep { $_->{name} eq $id } $sbx->audit),
+		$moment->{made},
+		"$here: the sandbox " . ($moment->{made} ? 'was destroyed' : 'never was'));
 	is($admin->value("SELECT count(*) FROM sbx_mapping WHERE id = '$id'"), 0, "$here: no row");
 	return;
 }
@@ -165,14 +171,18 @@ sub check_next
 	return;
 }
 
-# All moments at once, each in a session of its own.
+# All moments at once, each in a session of its own; those that are limited come
+# first in what is returned, to be interrupted first.
 sub begin_all
 {
 	my (@settings) = @_;
-	my @cases = map { begin($_, @settings) } sort keys %moment;
+	my @limited = grep { $moment{$_}{limited} } sort keys %moment;
+	my @others = grep { !$moment{$_}{limited} } sort keys %moment;
 
+	$sbx->forget_requests;
+	my @cases = map { begin($_, @settings) } @others, @limited;
 	$sbx->clear_faults;
-	return @cases;
+	return reverse @cases;
 }
 
 # Someone who is not interrupted, through all of it.
@@ -184,10 +194,9 @@ $bystander->send("SELECT stdout FROM sbx_run_script('$home', 'until [ -e /tmp/go
 #
 
 my @cases = begin_all();
-$sbx->wait_busy($_->{session}) foreach @cases;
+$admin->value('SELECT pg_cancel_backend($1)', $_->{pid}) foreach @cases;
 foreach my $case (@cases)
 {
-	is($admin->value('SELECT pg_cancel_backend($1)', $case->{pid}), 't', "cancel in $case->{name}");
 	my $result = $case->{session}->wait;
 	is_deeply([ $result->sqlstate, $result->message ],
 		[ '57014', 'canceling statement due to user request' ], "cancel in $case->{name}: the server's own error");
@@ -210,11 +219,10 @@ foreach my $case (@cases)
 }
 
 @cases = begin_all();
+my $place = $sbx->log_place;
+$admin->value('SELECT pg_terminate_backend($1)', $_->{pid}) foreach @cases;
 foreach my $case (@cases)
 {
-	my $place = $sbx->log_place;
-
-	$admin->value('SELECT pg_terminate_backend($1)', $case->{pid});
 	my $result = $case->{session}->wait;
 	is_deeply([ $result->sqlstate, $result->message ],
 		[ '57P01', 'terminating connection due to administrator command' ],
@@ -226,11 +234,10 @@ foreach my $case (@cases)
 }
 
 @cases = begin_all("SET client_connection_check_interval = '200ms'");
+$place = $sbx->log_place;
+$_->{session}->vanish foreach @cases;
 foreach my $case (@cases)
 {
-	my $place = $sbx->log_place;
-
-	$case->{session}->vanish;
 	$sbx->wait_ended($case->{pid});
 	check_warning($case, 'a client that vanishes', $sbx->log_since($place));
 	check_remains($case, 'a client that vanishes');
@@ -240,40 +247,48 @@ foreach my $case (@cases)
 # A create that is really held: the provider says "busy" to a delete meanwhile
 #
 
-$sbx->config(delayMs => 8000);
-my @held = map { begin('a create that is held while the sandbox is there') } 1, 2;
-$sbx->clear_faults;
-$sbx->config(delayMs => 0, startDelayMs => 8000);
-my @waiting;
-foreach my $i (1, 2)
+# Five seconds of that; each is interrupted as soon as it is there.
+my $held = $moment{'a create that is held while the sandbox is there'};
+my %busy = (
+	'a held create' => { delayMs => 5000, reached => $held->{reached} },
+	'the wait for its start' => {
+		startDelayMs => 5000,
+		reached => sub { my $made = provider_id($_[0]); $sbx->count('GET', qr{/sandbox/$made$}) >= 2 }
+	});
+$sbx->forget_requests;
+@cases = ();
+foreach my $name (sort keys %busy)
 {
-	my $session = $sbx->user('pool', 'key');
-	my $id = $session->value('SELECT sbx_new_id()');
+	my %settings = %{ $busy{$name} };
+	my $reached = delete $settings{reached};
 
-	$session->value("SET sbx_router.abort_cleanup_timeout = '$long'");
-	$session->send(provision($id));
-	poll('the state is asked for again', sub { $sbx->count('GET', qr{/sandbox/} . provider_id($id) . '$') >= 2 });
-	push @waiting,
-	  { name => 'the wait for its start', session => $session, id => $id, pid => $session->pid,
-		moment => { made => 1 } };
+	$sbx->config(%settings);
+	foreach my $what ('cancel', 'terminate')
+	{
+		my $session = $sbx->user('pool', 'key');
+		my $id = $session->value('SELECT sbx_new_id()');
+
+		$session->value("SET sbx_router.abort_cleanup_timeout = '$long'");
+		$session->send(provision($id));
+		poll($name, sub { $reached->($id) });
+		$admin->value("SELECT pg_${what}_backend(\$1)", $session->pid);
+		push @cases,
+		  { name => $name, what => $what, session => $session, id => $id, moment => { made => 1 } };
+	}
+	$sbx->config(map { $_ => 0 } keys %settings);
 }
-$sbx->config(startDelayMs => 0);
-foreach my $pair ([ 'cancel', $held[0] ], [ 'terminate', $held[1] ], [ 'cancel', $waiting[0] ], [ 'terminate', $waiting[1] ])
+foreach my $case (@cases)
 {
-	my ($what, $case) = @$pair;
-	$admin->value("SELECT pg_${what}_backend(\$1)", $case->{pid});
-}
-foreach my $pair ([ 'cancel', $held[0] ], [ 'terminate', $held[1] ], [ 'cancel', $waiting[0] ], [ 'terminate', $waiting[1] ])
-{
-	my ($what, $case) = @$pair;
+	my ($name, $what, $session) = @$case{qw(name what session)};
 	my $made = provider_id($case->{id});
-	my $result = $case->{session}->wait;
 
-	is($result->sqlstate, $what eq 'cancel' ? '57014' : '57P01', "$what in $case->{name}, deletes being refused");
-	check_remains($case, "$what (busy)");
-	cmp_ok($sbx->count('DELETE', qr{/sandbox/$made$}), '>', 1, "$what in $case->{name}: deleting is repeated until it works");
+	is($session->wait->sqlstate, $what eq 'cancel' ? '57014' : '57P01', "$what in $name, the provider being busy");
+	$sbx->wait_ended($session->pid) if $what eq 'terminate';
+	check_remains($case, "$what, busy,");
+	cmp_ok($sbx->count('DELETE', qr{/sandbox/$made$}),
+		'>', 1, "$what in $name: deleting is repeated until it works");
+	$session->finish;
 }
-$_->{session}->finish foreach $held[0], $waiting[0];
 
 #
 # Interrupts inside a PL/pgSQL block that catches them, and in a rollback
@@ -350,7 +365,7 @@ is($bystander->wait->value, "went\n", 'not even one that waits in the same sandb
 #
 
 @cases = begin_all();
-my $place = $sbx->log_place;
+$place = $sbx->log_place;
 $node->stop('fast');
 pass('a fast shutdown ends');
 foreach my $case (@cases)

@@ -225,6 +225,9 @@ my %invalid = (
 	'copy-default-csv' => sub {
 		$_[0]->copy_in('COPY sbx_credential_input FROM STDIN WITH (FORMAT csv)', document('copy-default-csv') . "\n");
 	},
+	'copy-other-spelling' => sub {
+		$_[0]->copy_in(q{COPY U&"sbx_credential\005Finput" FROM STDIN WITH (FORMAT csv)}, document('copy-other-spelling') . "\n");
+	},
 	'copy-unknown-pool' => sub { $_[0]->copy_in($copy, qq({"provider":"none","credential":"$_[1]"}\n)) },
 	'copy-no-pool' => sub { $_[0]->copy_in($copy, qq({"credential":"$_[1]"}\n)) },
 	'copy-unknown-member' => sub { $_[0]->copy_in($copy, qq({"provider":"pool","credential":"x","$_[1]":1}\n)) },

@@ -186,21 +186,6 @@ sub run
 	return wantarray ? (\%row, $result) : \%row;
 }
 
-# Wait until a backend runs a statement and waits inside it for our network.
-sub wait_busy
-{
-	my ($self, $session) = @_;
-	my $watch = $self->{watch} //= $self->session;
-	my $pid = $session->pid;
-
-	return poll("backend $pid waits for the provider",
-		sub {
-			return ($watch->value(
-				"SELECT count(*) FROM pg_stat_activity WHERE pid = $pid"
-				. " AND state = 'active' AND wait_event_type = 'Extension'") // 0) == 1;
-		});
-}
-
 # Wait until a backend is gone.
 sub wait_ended
 {
@@ -289,15 +274,19 @@ sub wait_none_alive
 # The number of the latest request; requests() and count() take it as a start.
 sub mark { return $_[0]->control('GET', 'requests?since=999999999')->{last} }
 
+# From now on requests before this moment are not looked at, unless by a mark.
+sub forget_requests { $_[0]->{since} = $_[0]->mark; return }
+
 # Requests since a mark as hashes: method, path, op, headers, body, ...
 sub requests
 {
 	my ($self, $since) = @_;
+	my $number = $since // $self->{since} // 0;
 
-	return @{ $self->control('GET', 'requests?since=' . ($since // 0))->{requests} };
+	return @{ $self->control('GET', "requests?since=$number")->{requests} };
 }
 
-# How many requests were there; op is the emulator's word, or a method, or both.
+# How many requests with this method and a path like this.
 sub count
 {
 	my ($self, $method, $path, $since) = @_;

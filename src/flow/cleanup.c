@@ -16,6 +16,7 @@
 
 #include "access/xact.h"
 #include "flow/session.h"
+#include "miscadmin.h"
 #include "observe/error.h"
 #include "observe/event.h"
 #include "utils/memutils.h"
@@ -37,6 +38,7 @@ struct SbxPending
 	SbxOp *launch;
 	SbxOp *destroy;
 	SbxCredential *credential;
+	SbxEngineSettings settings; /* those of the launch; strings are its own */
 };
 
 static SbxPending *pending_list = NULL;
@@ -44,8 +46,12 @@ static SbxPending *pending_list = NULL;
 /* Anything armed?  The release callback runs for every resource owner. */
 static bool armed = false;
 
-/* What is left of the budget of this unwinding; -1 = none has begun. */
+/*
+ * What is left of the budget of this unwinding; -1 = none has begun.  An unwinding
+ * does not outlast its statement.
+ */
 static int64 budget_ms = -1;
+static TimestampTz budget_statement = 0;
 
 static void
 discard(SbxPending *pending)
@@ -54,6 +60,8 @@ discard(SbxPending *pending)
 	sbx_op_free(pending->destroy);
 	if (pending->credential != NULL)
 		sbx_credential_unpin(pending->credential);
+	free(unconstify(char *, pending->settings.ca_file));
+	free(unconstify(char *, pending->settings.proxy));
 	free(pending);
 }
 
@@ -81,11 +89,38 @@ warn_left_over(const SbxPending *pending)
 	         errhidestmt(true), errhidecontext(true)));
 }
 
+/*
+ * An ERROR resets the holdoff counts that AbortTransaction relies on, so they are put
+ * back where one is swallowed.  What could not be said properly is still said.
+ */
+static void
+warn_safely(const SbxPending *pending)
+{
+	MemoryContext context = CurrentMemoryContext;
+	uint32 interrupt_holdoff = InterruptHoldoffCount;
+	uint32 cancel_holdoff = QueryCancelHoldoffCount;
+
+	PG_TRY();
+	{
+		warn_left_over(pending);
+	}
+	PG_CATCH();
+	{
+		InterruptHoldoffCount = interrupt_holdoff;
+		QueryCancelHoldoffCount = cancel_holdoff;
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+		write_stderr(
+		    "sbx_router: could not destroy sandbox \"%s\" at provider \"%s\"\n",
+		    pending->sbx_id, pending->provider_id);
+	}
+	PG_END_TRY();
+}
+
 static void
 report(const SbxPending *pending)
 {
 	ErrorContextCallback *saved = error_context_stack;
-	MemoryContext context = CurrentMemoryContext;
 
 	sbx_event_emit(SBX_EVENT_CLEANUP_FINISHED, pending->sbx_id, pending->provider_id, 0,
 	               pending->destroy->failure.provider_code, SBX_UNSET,
@@ -95,24 +130,23 @@ report(const SbxPending *pending)
 
 	/* Not the context of a PL/pgSQL statement that is being rolled back. */
 	error_context_stack = NULL;
-	PG_TRY();
-	{
-		warn_left_over(pending);
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(context);
-		FlushErrorState();
-	}
-	PG_END_TRY();
+	warn_safely(pending);
 	error_context_stack = saved;
 }
 
 /* --- the work ------------------------------------------------------------------- */
 
+static bool
+same_settings(const SbxEngineSettings *a, const SbxEngineSettings *b)
+{
+	return a->max_response == b->max_response && a->allow_http == b->allow_http &&
+	       a->allow_private_addresses == b->allow_private_addresses &&
+	       strcmp(a->ca_file, b->ca_file) == 0 && strcmp(a->proxy, b->proxy) == 0;
+}
+
 /*
- * Unlink up to MAX_BATCH armed entries.  What was never sent needs no network
- * and is dropped here.
+ * Unlink up to MAX_BATCH armed entries that were launched under the same settings.
+ * What was never sent needs no network and is dropped here.
  */
 static int
 take_armed(SbxPending **batch)
@@ -124,7 +158,8 @@ take_armed(SbxPending **batch)
 	{
 		SbxPending *pending = *link;
 
-		if (!pending->armed)
+		if (!pending->armed ||
+		    (count > 0 && !same_settings(&pending->settings, &batch[0]->settings)))
 		{
 			link = &pending->next;
 			continue;
@@ -151,7 +186,7 @@ destroy_batch(SbxPending **batch, int count)
 		       sizeof(ops[i]->sandbox_id));
 	}
 	if (engine != NULL)
-		budget_ms -= sbx_engine_run_aborting(engine, ops, count, sbx_session_settings(),
+		budget_ms -= sbx_engine_run_aborting(engine, ops, count, &batch[0]->settings,
 		                                     budget_ms, Min(budget_ms, HURRIED_MS));
 	budget_ms = Max(budget_ms, 0);
 	for (int i = 0; i < count; i++)
@@ -182,8 +217,9 @@ arm(SbxPending *pending)
 {
 	pending->armed = true;
 	armed = true;
-	if (budget_ms < 0)
+	if (budget_ms < 0 || budget_statement != GetCurrentStatementStartTimestamp())
 		budget_ms = sbx_abort_cleanup_timeout;
+	budget_statement = GetCurrentStatementStartTimestamp();
 }
 
 static void
@@ -263,14 +299,32 @@ register_callbacks(void)
 	registered = true;
 }
 
+/*
+ * The settings of the launch, because those of the moment of a ROLLBACK may be
+ * others: a function that opened an address with SET is over by then.
+ */
+static bool
+keep_settings(SbxPending *pending)
+{
+	pending->settings = *sbx_session_settings();
+	pending->settings.ca_file = strdup(pending->settings.ca_file);
+	pending->settings.proxy = strdup(pending->settings.proxy);
+	return pending->settings.ca_file != NULL && pending->settings.proxy != NULL;
+}
+
 SbxPending *
 sbx_cleanup_expect(const char *sbx_id, const char *provider_id, SbxOp *launch,
                    SbxOp *destroy, SbxCredential *credential)
 {
 	SbxPending *pending = calloc(1, sizeof(SbxPending));
 
-	if (pending == NULL || launch == NULL || destroy == NULL)
+	if (pending == NULL || launch == NULL || destroy == NULL || !keep_settings(pending))
 	{
+		if (pending != NULL)
+		{
+			free(unconstify(char *, pending->settings.ca_file));
+			free(unconstify(char *, pending->settings.proxy));
+		}
 		free(pending);
 		sbx_op_free(launch);
 		sbx_op_free(destroy);
@@ -305,8 +359,10 @@ sbx_cleanup_resolved(SbxPending *pending)
 {
 	SbxPending **link = &pending_list;
 
-	while (*link != pending)
+	while (*link != NULL && *link != pending)
 		link = &(*link)->next;
+	if (*link == NULL)
+		return;
 	*link = pending->next;
 	discard(pending);
 }

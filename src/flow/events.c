@@ -5,8 +5,10 @@
 #include "compat.h"
 
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "observe/error.h"
 #include "observe/event.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/jsonb.h"
 
@@ -46,6 +48,8 @@ sbx_recent_events(PG_FUNCTION_ARGS)
 		Datum values[6];
 		bool nulls[6] = {false};
 
+		if (!has_privs_of_role(GetUserId(), event->role))
+			continue;
 		values[0] = TimestampTzGetDatum(event->at);
 		values[1] = CStringGetTextDatum(sbx_event_name(event->name));
 		values[2] = CStringGetTextDatum(event->sbx_id);

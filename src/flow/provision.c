@@ -37,12 +37,13 @@
 #define ABORT_DESTROY_MS 60000
 
 /* Labels of our own beside the caller's. */
-#define ROUTER_LABELS 3
+#define ROUTER_LABELS 4
 
 /* One call of sbx_provision. */
 typedef struct Provisioning
 {
 	char *id;
+	char *launch_token; /* NULL = the id is fresh, so nobody else can have it */
 	Jsonb *request_jsonb;
 	SbxPlan *plan;
 	SbxAccess access;
@@ -54,18 +55,24 @@ typedef struct Provisioning
 /* --- ids ------------------------------------------------------------------------ */
 
 static char *
-new_id(void)
+random_hex(int bytes)
 {
 	unsigned char random[16];
-	char *id = palloc(SBX_ID_LENGTH + 1);
+	char *hex = palloc(2 * sizeof(random) + 1);
 
-	if (!pg_strong_random(random, sizeof(random)))
+	Assert(bytes <= (int) sizeof(random));
+	if (!pg_strong_random(random, bytes))
 		ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR),
 		                errmsg("could not generate a random sandbox id")));
-	memcpy(id, "sbx_", 4);
-	for (int i = 0; i < 16; i++)
-		snprintf(id + 4 + 2 * i, 3, "%02x", random[i]);
-	return id;
+	for (int i = 0; i < bytes; i++)
+		snprintf(hex + 2 * i, 3, "%02x", random[i]);
+	return hex;
+}
+
+static char *
+new_id(void)
+{
+	return psprintf("sbx_%s", random_hex(16));
 }
 
 /*
@@ -125,6 +132,8 @@ build_input(Provisioning *provisioning)
 
 	labels[count++] = (SbxPair){"sbx-router-id", provisioning->id};
 	labels[count++] = (SbxPair){"sbx-router-db", sbx_mapping_database_label()};
+	if (provisioning->launch_token != NULL)
+		labels[count++] = (SbxPair){"sbx-router-launch", provisioning->launch_token};
 	if (request->name != NULL)
 		labels[count++] =
 		    (SbxPair){"sbx-router-name", sbx_session_to_utf8(request->name)};
@@ -147,7 +156,8 @@ destroy_now(Provisioning *provisioning, int64 timeout_ms)
 {
 	const SbxProviderKind *kind = provisioning->access.provider->kind;
 	const char *sandbox_id = provisioning->launch->sandbox_id;
-	SbxTarget target = {*sandbox_id == '\0' ? NULL : sandbox_id, provisioning->id};
+	SbxTarget target = {*sandbox_id == '\0' ? NULL : sandbox_id, provisioning->id,
+	                    provisioning->launch_token};
 	SbxOp *destroy;
 	bool succeeded;
 
@@ -226,9 +236,19 @@ build_mapping(const Provisioning *provisioning, SbxMapping *mapping)
 	mapping->owner = GetUserId();
 }
 
+/* Cancel, statement_timeout, termination: not for us to sit on. */
+static bool
+is_interrupt(const ErrorData *error)
+{
+	return error->sqlerrcode == ERRCODE_QUERY_CANCELED ||
+	       error->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN ||
+	       error->sqlerrcode == ERRCODE_CRASH_SHUTDOWN;
+}
+
 /*
  * The sandbox exists but cannot be recorded: destroy it while the transaction
- * still lives, then raise what went wrong.
+ * still lives, then raise what went wrong.  A trigger on the table may have
+ * destroyed it before us: then the entry is gone, and the launch with it.
  */
 static void
 fail_mapping(Provisioning *provisioning, ErrorData *error)
@@ -237,7 +257,8 @@ fail_mapping(Provisioning *provisioning, ErrorData *error)
 
 	sbx_event_emit(SBX_EVENT_MAPPING_FAILED, provisioning->id, provider_id, 1, NULL,
 	               SBX_UNSET, SBX_UNSET);
-	if (!destroy_now(provisioning, DESTROY_UNRECORDED_MS))
+	if (sbx_cleanup_find(provisioning->id) != NULL && !is_interrupt(error) &&
+	    !destroy_now(provisioning, DESTROY_UNRECORDED_MS))
 		sbx_event_emit(SBX_EVENT_CLEANUP_FINISHED, provisioning->id, provider_id, 0,
 		               NULL, SBX_UNSET, SBX_FALSE);
 	ReThrowError(error);
@@ -298,7 +319,7 @@ static void
 launch(Provisioning *provisioning)
 {
 	const SbxProvider *provider = provisioning->access.provider;
-	SbxTarget by_name = {NULL, provisioning->id};
+	SbxTarget by_name = {NULL, provisioning->id, provisioning->launch_token};
 	SbxOp *destroy;
 
 	build_input(provisioning);
@@ -346,6 +367,10 @@ sbx_provision(PG_FUNCTION_ARGS)
 	provisioning.request_jsonb = PG_GETARG_JSONB_P(0);
 	route(&provisioning, policy, given);
 	provisioning.id = claim_id(given);
+
+	/* The caller may use the id again, here or in another database. */
+	if (given != NULL)
+		provisioning.launch_token = random_hex(8);
 	launch(&provisioning);
 	record(&provisioning);
 	sbx_session_end(&call);

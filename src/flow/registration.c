@@ -13,11 +13,21 @@
 #include "observe/error.h"
 #include "store/catalog.h"
 #include "store/registry.h"
+#include "tcop/utility.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/json.h"
 #include "utils/jsonb.h"
 #include "utils/rel.h"
+
+/* Registrations are rows: refuse in the function's own name. */
+static void
+refuse_write(const char *function)
+{
+	PreventCommandIfReadOnly(function);
+	PreventCommandDuringRecovery(function);
+	PreventCommandIfParallelMode(function);
+}
 
 static char *
 required_text(FunctionCallInfo fcinfo, int n, const char *path)
@@ -52,6 +62,7 @@ sbx_register_provider(PG_FUNCTION_ARGS)
 	SbxRegistration registration = {0};
 	SbxProvider provider;
 
+	refuse_write("sbx_register_provider()");
 	registration.id = required_text(fcinfo, 0, "provider.id");
 	registration.kind = required_text(fcinfo, 1, "provider.kind");
 	registration.enabled = true;
@@ -90,9 +101,11 @@ PG_FUNCTION_INFO_V1(sbx_update_provider);
 Datum
 sbx_update_provider(PG_FUNCTION_ARGS)
 {
-	SbxRegistration *registration = existing(required_text(fcinfo, 0, "provider.id"));
+	SbxRegistration *registration;
 	SbxProvider provider;
 
+	refuse_write("sbx_update_provider()");
+	registration = existing(required_text(fcinfo, 0, "provider.id"));
 	if (!PG_ARGISNULL(1))
 		registration->enabled = PG_GETARG_BOOL(1);
 	if (!PG_ARGISNULL(2))
@@ -120,6 +133,7 @@ sbx_unregister_provider(PG_FUNCTION_ARGS)
 {
 	char *id = text_to_cstring(PG_GETARG_TEXT_PP(0));
 
+	refuse_write("sbx_unregister_provider()");
 	if (!sbx_registry_delete(id))
 		(void) existing(id);
 

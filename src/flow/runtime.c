@@ -54,6 +54,7 @@ open_sandbox(const char *id, Sandbox *sandbox)
 	sbx_session_access(provider, &sandbox->access);
 	sandbox->target.sandbox_id = sandbox->mapping->provider_sandbox_id;
 	sandbox->target.unique_name = id;
+	sandbox->target.launch_token = NULL;
 }
 
 /* Run to the end; raises SB008 when it failed. */

@@ -76,14 +76,33 @@ mentions_credential(const char *string)
 	                          strstr(string, "sbx_credential_input") != NULL);
 }
 
+/* Said instead of what may quote a literal; hidden from nobody but the log. */
+static void
+log_instead(ErrorData *report)
+{
+	static bool busy = false;
+
+	if (busy)
+		return;
+	busy = true;
+	report->output_to_server = false;
+	ereport(LOG_SERVER_ONLY, (errcode(report->sqlerrcode),
+	                          errmsg("statement with a credential is not shown"),
+	                          errhidestmt(true), errhidecontext(true)));
+	busy = false;
+}
+
 /*
  * Literals are best effort: a statement that names one of our functions is not
- * logged, whatever it says.  Replacements have to live in the report's own
- * context.
+ * logged, whatever it says; the server's own errors about it may quote it, and go to
+ * the client alone.
  */
 static void
 hide_credentials(ErrorData *report)
 {
+	bool ours = ERRCODE_TO_CATEGORY(report->sqlerrcode) ==
+	            ERRCODE_TO_CATEGORY(MAKE_SQLSTATE('S', 'B', '0', '0', '0'));
+
 	if (copy_statement != 0 && copy_statement == GetCurrentStatementStartTimestamp())
 	{
 		report->hide_stmt = true;
@@ -95,14 +114,13 @@ hide_credentials(ErrorData *report)
 	{
 		report->hide_stmt = true;
 		report->hide_ctx = true;
+		if (report->elevel >= ERROR && !ours)
+			log_instead(report);
 	}
-	if (mentions_credential(report->message) && report->elevel < WARNING)
-	{
-		report->message = MemoryContextStrdup(
-		    report->assoc_context, "statement with a credential is not shown");
-		report->detail = NULL;
-		report->detail_log = NULL;
-	}
+	if (report->elevel < WARNING &&
+	    (mentions_credential(report->message) || mentions_credential(report->detail) ||
+	     mentions_credential(report->detail_log)))
+		log_instead(report);
 	if (previous_log_hook != NULL)
 		previous_log_hook(report);
 }

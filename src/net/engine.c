@@ -78,6 +78,7 @@ typedef struct Transfer
 	bool denied;        /* our own rules forbid the address */
 	bool resent;        /* libcurl sent the request again by itself */
 	bool loopback_only; /* plain http: no other address will do */
+	bool plain_http;
 } Transfer;
 
 struct SbxEngine
@@ -221,16 +222,21 @@ address_allowed(const Transfer *transfer, const struct sockaddr *address)
 }
 
 /*
- * A socket opened after request bytes went out: the connection died, and libcurl is
- * about to send the request again.
+ * Have bytes of the request itself left?  Through a proxy, the size counts what was
+ * said to open the tunnel, too; then the time counts at which sending was done.
  */
 static bool
-is_resending(const Transfer *transfer)
+has_left(const Transfer *transfer)
 {
+	const SbxEngineSettings *settings = transfer->engine->settings;
+	curl_off_t pretransfer = 0;
 	long request_size = 0;
 
+	curl_easy_getinfo(transfer->easy, CURLINFO_PRETRANSFER_TIME_T, &pretransfer);
 	curl_easy_getinfo(transfer->easy, CURLINFO_REQUEST_SIZE, &request_size);
-	return request_size > 0;
+	if (pretransfer > 0 || transfer->body_sent > 0)
+		return true;
+	return request_size > 0 && (settings->proxy[0] == '\0' || transfer->plain_http);
 }
 
 static curl_socket_t
@@ -245,7 +251,8 @@ open_socket_callback(void *arg, curlsocktype purpose, struct curl_sockaddr *addr
 		return CURL_SOCKET_BAD;
 	}
 
-	if (is_resending(transfer))
+	/* A second socket after that: the connection died, libcurl wants to send again. */
+	if (has_left(transfer))
 	{
 		if (!transfer->op->request.repeatable)
 			return CURL_SOCKET_BAD;
@@ -389,6 +396,33 @@ create_multi(SbxEngine *engine)
 	return multi;
 }
 
+static void
+discard_engine(SbxEngine *engine)
+{
+	if (engine->wait_set != NULL)
+		FreeWaitEventSet(engine->wait_set);
+	if (engine->epoll_fd >= 0)
+		close(engine->epoll_fd);
+	ReleaseExternalFD();
+	pfree(engine);
+}
+
+/* The wait set may raise, for want of descriptors; the multi handle is made last. */
+static void
+make_wait_set(SbxEngine *engine)
+{
+	PG_TRY();
+	{
+		engine->wait_set = create_wait_set(engine->epoll_fd);
+	}
+	PG_CATCH();
+	{
+		discard_engine(engine);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+}
+
 SbxEngine *
 sbx_engine_create(void)
 {
@@ -398,20 +432,20 @@ sbx_engine_create(void)
 	if (!AcquireExternalFD())
 		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_RESOURCES),
 		                errmsg("could not create a network engine: %m")));
-
 	engine = MemoryContextAllocZero(TopMemoryContext, sizeof(SbxEngine));
 	engine->timer_at = -1;
 	engine->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	engine->multi = create_multi(engine);
-	if (engine->epoll_fd < 0 || engine->multi == NULL)
+	if (engine->epoll_fd >= 0)
 	{
-		if (engine->epoll_fd >= 0)
-			close(engine->epoll_fd);
-		ReleaseExternalFD();
-		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY),
+		make_wait_set(engine);
+		engine->multi = create_multi(engine);
+	}
+	if (engine->multi == NULL)
+	{
+		discard_engine(engine);
+		ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_RESOURCES),
 		                errmsg("could not create a network engine")));
 	}
-	engine->wait_set = create_wait_set(engine->epoll_fd);
 	return engine;
 }
 
@@ -485,9 +519,10 @@ static bool
 scheme_allowed(Transfer *transfer, const char *url)
 {
 	transfer->loopback_only = false;
+	transfer->plain_http = strncmp(url, "http://", 7) == 0;
 	if (strncmp(url, "https://", 8) == 0)
 		return true;
-	if (strncmp(url, "http://", 7) != 0)
+	if (!transfer->plain_http)
 		return false;
 	transfer->loopback_only = !transfer->engine->settings->allow_http;
 	return true;
@@ -585,6 +620,7 @@ set_safety(Transfer *transfer)
 	SET(CURLOPT_PROTOCOLS_STR, "http,https");
 	SET(CURLOPT_FOLLOWLOCATION, 0L);
 	SET(CURLOPT_PROXY, settings->proxy);
+	SET(CURLOPT_NOPROXY, "");
 	SET(CURLOPT_NETRC, (long) CURL_NETRC_IGNORED);
 	SET(CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
 	SET(CURLOPT_SSL_VERIFYPEER, 1L);
@@ -692,13 +728,9 @@ start_exchange(Transfer *transfer, int64 now)
 
 /* Could the other side have acted?  Anything but a clear no counts as yes. */
 static bool
-was_request_sent(CURL *easy, CURLcode code)
+was_request_sent(const Transfer *transfer, CURLcode code)
 {
-	curl_off_t pretransfer = 0;
-	long request_size = 0;
-
-	curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &request_size);
-	if (request_size > 0)
+	if (has_left(transfer))
 		return true;
 	switch (code)
 	{
@@ -710,12 +742,15 @@ was_request_sent(CURL *easy, CURLcode code)
 		case CURLE_SSL_CONNECT_ERROR:
 		case CURLE_PEER_FAILED_VERIFICATION:
 		case CURLE_SSL_CACERT_BADFILE:
+		case CURLE_PROXY:
+		case CURLE_OPERATION_TIMEDOUT:
+		case CURLE_ABORTED_BY_CALLBACK:
 			return false;
 		default:
-			break;
+
+			/* A tunnel that a proxy refuses is an answer, but not the provider's. */
+			return transfer->engine->settings->proxy[0] == '\0' || transfer->plain_http;
 	}
-	curl_easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &pretransfer);
-	return pretransfer > 0;
 }
 
 static SbxPhase
@@ -757,7 +792,7 @@ record_outcome(Transfer *transfer, CURLcode code)
 	long status = 0;
 
 	memset(response, 0, sizeof(*response));
-	response->request_sent = was_request_sent(transfer->easy, code);
+	response->request_sent = was_request_sent(transfer, code);
 	transfer->op->anything_sent = transfer->sent_before || response->request_sent;
 	response->denied = transfer->denied && !response->request_sent;
 	response->timed_out = code == CURLE_OPERATION_TIMEDOUT;
@@ -1091,6 +1126,9 @@ sbx_engine_run_aborting(SbxEngine *engine, SbxOp **ops, int count,
                         int64 hurried_ms)
 {
 	int64 started = monotonic_ms();
+	MemoryContext context = CurrentMemoryContext;
+	uint32 interrupt_holdoff = InterruptHoldoffCount;
+	uint32 cancel_holdoff = QueryCancelHoldoffCount;
 
 	engine->aborting = true;
 	if (engine->busy || !begin_run(engine, ops, count, settings))
@@ -1101,7 +1139,13 @@ sbx_engine_run_aborting(SbxEngine *engine, SbxOp **ops, int count,
 	}
 	PG_CATCH();
 	{
-		/* Only a failing epoll_wait gets here; abort must go on regardless. */
+		/*
+		 * Only a failing epoll_wait gets here; abort must go on regardless, with the
+		 * holdoff counts that an ERROR resets.
+		 */
+		InterruptHoldoffCount = interrupt_holdoff;
+		QueryCancelHoldoffCount = cancel_holdoff;
+		MemoryContextSwitchTo(context);
 		FlushErrorState();
 	}
 	PG_END_TRY();

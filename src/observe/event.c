@@ -4,6 +4,8 @@
  */
 #include "observe/event.h"
 
+#include "miscadmin.h"
+
 /*
  * Enough for a few statements that try ten pools each; 256 events of about 220
  * bytes are 56 KiB, touched only as far as used.
@@ -27,6 +29,7 @@ sbx_event_emit(SbxEventName name, const char *sbx_id, const char *provider_id,
 
 	event->name = name;
 	event->at = GetCurrentTimestamp();
+	event->role = GetUserId();
 	strlcpy(event->sbx_id, sbx_id == NULL ? "" : sbx_id, sizeof(event->sbx_id));
 	strlcpy(event->provider_id, provider_id == NULL ? "" : provider_id,
 	        sizeof(event->provider_id));

@@ -36,6 +36,7 @@ typedef struct SbxEvent
 {
 	SbxEventName name;
 	TimestampTz at;
+	Oid role; /* who was acting: events are shown to it and its members */
 	char sbx_id[40];
 	char provider_id[64];
 	int attempt;

@@ -9,6 +9,8 @@
 #include "access/table.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_extension.h"
+#include "catalog/pg_proc.h"
+#include "commands/trigger.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
@@ -47,6 +49,17 @@ schema_changed(Datum arg, int cache, uint32 hash)
 	catalog.valid = false;
 }
 
+static void report_missing(void) pg_attribute_noreturn();
+
+static void
+report_missing(void)
+{
+	ereport(ERROR,
+	        (errcode(ERRCODE_UNDEFINED_OBJECT),
+	         errmsg("extension \"%s\" is not installed in this database", "sbx_router"),
+	         errhint("Use CREATE EXTENSION to install it.")));
+}
+
 static void
 find_extension(Oid *schema, Oid *owner)
 {
@@ -60,21 +73,41 @@ find_extension(Oid *schema, Oid *owner)
 	scan = systable_beginscan(extensions, ExtensionNameIndexId, true, NULL, 1, &key);
 	tuple = systable_getnext(scan);
 	if (!HeapTupleIsValid(tuple))
-		ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
-		                errmsg("extension \"%s\" is not installed in this database",
-		                       "sbx_router"),
-		                errhint("Use CREATE EXTENSION to install it.")));
+		report_missing();
 	*schema = ((Form_pg_extension) GETSTRUCT(tuple))->extnamespace;
 	*owner = ((Form_pg_extension) GETSTRUCT(tuple))->extowner;
 	systable_endscan(scan);
 	table_close(extensions, AccessShareLock);
 }
 
+/*
+ * Look up again after an invalidation, of which most have nothing to do with us (any
+ * new schema is one).  Plans stay as long as their text does: one may be executing
+ * right now, further up the stack.
+ */
+static void
+look_up(void)
+{
+	Oid schema;
+	char *name;
+	char quoted[sizeof(catalog.schema)];
+
+	find_extension(&schema, &catalog.owner);
+	name = get_namespace_name(schema);
+	if (name == NULL)
+		report_missing();
+	strlcpy(quoted, quote_identifier(name), sizeof(quoted));
+	if (strcmp(quoted, catalog.schema) != 0)
+		catalog.generation++;
+	strlcpy(catalog.schema, quoted, sizeof(catalog.schema));
+	catalog.schema_oid = schema;
+	catalog.mapping_relid = get_relname_relid("sbx_mapping", schema);
+}
+
 static void
 ensure_catalog(void)
 {
 	static bool registered = false;
-	Oid schema;
 
 	if (!registered)
 	{
@@ -83,16 +116,22 @@ ensure_catalog(void)
 		registered = true;
 	}
 	AcceptInvalidationMessages();
-	if (catalog.valid)
-		return;
 
-	find_extension(&schema, &catalog.owner);
-	strlcpy(catalog.schema, quote_identifier(get_namespace_name(schema)),
-	        sizeof(catalog.schema));
-	catalog.schema_oid = schema;
-	catalog.mapping_relid = get_relname_relid("sbx_mapping", schema);
-	catalog.generation++;
-	catalog.valid = true;
+	/* The look-up reads messages itself: what changes meanwhile clears the flag. */
+	while (!catalog.valid)
+	{
+		catalog.valid = true;
+		PG_TRY();
+		{
+			look_up();
+		}
+		PG_CATCH();
+		{
+			catalog.valid = false;
+			PG_RE_THROW();
+		}
+		PG_END_TRY();
+	}
 }
 
 const char *
@@ -127,6 +166,59 @@ sbx_catalog_begin(SbxCatalogScope *scope)
 	                         PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 }
 
+/*
+ * A trigger's function runs as whoever writes the row, and our writer is the owner of
+ * the extension.  A role that has nothing but TRIGGER on the table must not get the
+ * owner's rights that way: only a function that a superuser answers for may be there.
+ */
+static void
+refuse_foreign_triggers(Relation relation)
+{
+	TriggerDesc *triggers = relation->trigdesc;
+
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		const Trigger *trigger = &triggers->triggers[i];
+		HeapTuple tuple;
+		Form_pg_proc function;
+		bool trusted;
+
+		if (trigger->tgisinternal || trigger->tgenabled == TRIGGER_DISABLED)
+			continue;
+		tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(trigger->tgfoid));
+		if (!HeapTupleIsValid(tuple))
+			elog(ERROR, "cache lookup failed for function %u", trigger->tgfoid);
+		function = (Form_pg_proc) GETSTRUCT(tuple);
+		trusted = function->prosecdef || function->proowner == catalog.owner ||
+		          superuser_arg(function->proowner);
+		ReleaseSysCache(tuple);
+		if (!trusted)
+			ereport(ERROR,
+			        (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			         errmsg("trigger \"%s\" on table \"%s\" is not trusted",
+			                trigger->tgname, RelationGetRelationName(relation)),
+			         errdetail("Its function would run with the rights of the owner of "
+			                   "the extension."),
+			         errhint("Let a superuser own the function, or make it SECURITY "
+			                 "DEFINER.")));
+	}
+}
+
+void
+sbx_catalog_begin_write(SbxCatalogScope *scope, const char *table)
+{
+	Relation relation;
+
+	ensure_catalog();
+
+	/* Locked first: CREATE TRIGGER cannot come in between. */
+	relation =
+	    table_open(get_relname_relid(table, catalog.schema_oid), RowExclusiveLock);
+	refuse_foreign_triggers(relation);
+	table_close(relation, NoLock);
+	sbx_catalog_begin(scope);
+}
+
 void
 sbx_catalog_end(SbxCatalogScope *scope)
 {
@@ -143,11 +235,11 @@ kept_plan(SbxStatement *statement)
 
 	if (statement->plan != NULL && statement->generation == catalog.generation)
 		return statement->plan;
-	if (statement->plan != NULL)
-	{
-		SPI_freeplan(statement->plan);
-		statement->plan = NULL;
-	}
+
+	/*
+	 * The schema has another name now.  The old plan may be executing, so it is left:
+	 * some kilobytes for each time that somebody renames the schema.
+	 */
 	sql = psprintf(statement->text, catalog.schema);
 	statement->plan = SPI_prepare(sql, statement->arg_count, statement->arg_types);
 	if (statement->plan == NULL)

@@ -50,6 +50,12 @@ extern bool sbx_catalog_is_own(Oid relid, const char *name);
  * user, search_path and SPI.
  */
 extern void sbx_catalog_begin(SbxCatalogScope *scope);
+
+/*
+ * The same before writing to one of our tables.  Raises 55000 when somebody's trigger
+ * there would run with the owner's rights.
+ */
+extern void sbx_catalog_begin_write(SbxCatalogScope *scope, const char *table);
 extern void sbx_catalog_end(SbxCatalogScope *scope);
 
 /*

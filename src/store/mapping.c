@@ -61,6 +61,7 @@ sbx_mapping_insert(const SbxMapping *mapping)
 {
 	SbxCatalogScope scope;
 	Datum values[9];
+	uint64 rows;
 	char nulls[] = "         ";
 
 	values[0] = CStringGetTextDatum(mapping->id);
@@ -75,9 +76,18 @@ sbx_mapping_insert(const SbxMapping *mapping)
 	nulls[7] = mapping->env == NULL ? 'n' : ' ';
 	values[8] = ObjectIdGetDatum(mapping->owner);
 
-	sbx_catalog_begin(&scope);
+	sbx_catalog_begin_write(&scope, "sbx_mapping");
 	sbx_catalog_execute(&insert_row, values, nulls);
+	rows = SPI_processed;
 	sbx_catalog_end(&scope);
+
+	/* A trigger or rule of somebody's may swallow it; the sandbox must not stay. */
+	if (rows != 1)
+		ereport(ERROR,
+		        (errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
+		         errmsg("sandbox \"%s\" was not recorded", mapping->id),
+		         errdetail("A trigger or rule on table \"%s\" suppressed the row.",
+		                   "sbx_mapping")));
 }
 
 bool
@@ -146,7 +156,7 @@ sbx_mapping_delete(const char *id)
 	Datum value = CStringGetTextDatum(id);
 	SbxCatalogScope scope;
 
-	sbx_catalog_begin(&scope);
+	sbx_catalog_begin_write(&scope, "sbx_mapping");
 	sbx_catalog_execute(&delete_row, &value, NULL);
 	sbx_catalog_end(&scope);
 }

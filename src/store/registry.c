@@ -27,7 +27,7 @@ static SbxStatement select_one = {
 
 static SbxStatement select_for_update = {
     "SELECT " ROW_COLUMNS " FROM %1$s.sbx_provider WHERE id OPERATOR(pg_catalog.=) $1"
-    " FOR UPDATE",
+    " FOR NO KEY UPDATE",
     1,
     {TEXTOID}};
 
@@ -432,7 +432,7 @@ write_row(SbxStatement *statement, const SbxRegistration *registration)
 	set_jsonb(values, nulls, 6, registration->capacity);
 	values[7] = ObjectIdGetDatum(registration->registered_by);
 
-	sbx_catalog_begin(&scope);
+	sbx_catalog_begin_write(&scope, "sbx_provider");
 	sbx_catalog_execute(statement, values, nulls);
 	rows = (int) SPI_processed;
 	sbx_catalog_end(&scope);
@@ -461,7 +461,7 @@ sbx_registry_delete(const char *id)
 	bool in_use;
 	bool deleted = false;
 
-	sbx_catalog_begin(&scope);
+	sbx_catalog_begin_write(&scope, "sbx_provider");
 	sbx_catalog_execute_latest(&select_sandbox, &value, NULL);
 	in_use = SPI_processed > 0;
 	if (!in_use)

@@ -390,6 +390,44 @@ not_ours(void)
 	drive_end(&drive);
 }
 
+/* A name can be used again; the launch's own token tells who did. */
+static void
+another_launch(void)
+{
+#define TOKEN(value)                                                                   \
+	"{\"id\":\"" ID "\",\"state\":\"started\",\"labels\":{\"sbx-router-id\":\"" NAME   \
+	"\"" value "}}"
+	static const struct
+	{
+		const char *token;
+		const char *body;
+		bool ours;
+	} rows[] = {{NULL, TOKEN(""), true},
+	            {"t1", TOKEN(",\"sbx-router-launch\":\"t1\""), true},
+	            {"t1", TOKEN(",\"sbx-router-launch\":\"t2\""), false},
+	            {"t1", TOKEN(""), false},
+	            {NULL, TOKEN(",\"sbx-router-launch\":\"t1\""), false}};
+
+	section("destroy by name: another launch");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	{
+		SbxTarget target = {.unique_name = NAME, .launch_token = rows[i].token};
+		Drive drive;
+
+		drive_start(&drive,
+		            sbx_kind_daytona.destroy(account_reset(&account), &target, 60000));
+		drive_answer(&drive, 200, rows[i].body);
+		if (rows[i].ours)
+			asks(&drive, "DELETE", SANDBOX, "%zu: deleted", i);
+		else
+		{
+			destroyed(&drive, SBX_DESTROY_WAS_GONE, "left alone");
+			is_text(drive.op->sandbox_id, "", "%zu: its id is not taken", i);
+		}
+		drive_end(&drive);
+	}
+}
+
 /* Prepared before the launch, used in an abort callback. */
 static void
 prepared(void)
@@ -443,5 +481,6 @@ test_daytona_destroy(void)
 	refusals();
 	by_name();
 	not_ours();
+	another_launch();
 	prepared();
 }
