@@ -10,23 +10,29 @@ OBJS = \
 	src/core/request.o \
 	src/core/profile.o \
 	src/core/route.o \
+	src/core/merge.o \
+	src/core/classify.o \
 	src/net/op.o \
 	src/net/json.o \
 	src/net/address.o \
 	src/net/engine.o \
 	src/store/catalog.o \
 	src/store/registry.o \
+	src/store/policy.o \
 	src/store/mapping.o \
 	src/store/credential.o \
 	src/observe/error.o \
 	src/observe/event.o \
+	src/observe/hook.o \
 	src/flow/session.o \
 	src/flow/cleanup.o \
 	src/flow/events.o \
 	src/flow/failure.o \
 	src/flow/plan.o \
 	src/flow/secret.o \
+	src/flow/rows.o \
 	src/flow/registration.o \
+	src/flow/policy.o \
 	src/flow/provision.o \
 	src/flow/runtime.o \
 	src/flow/explain.o \
@@ -39,7 +45,7 @@ OBJS = \
 	providers/daytona_destroy.o
 
 # The suites that need no emulator and no network.
-REGRESS = install registration credentials routing errors privileges triggers
+REGRESS = install registration policy credentials routing errors privileges triggers
 REGRESS_OPTS = --inputdir=. --load-extension=sbx_router
 
 ISOLATION = concurrent_registration

@@ -79,6 +79,28 @@ COMMENT ON COLUMN sbx_provider.signals IS 'declared cost, latency and reliabilit
 COMMENT ON COLUMN sbx_provider.capacity IS 'limits of the account and demand of one sandbox';
 COMMENT ON COLUMN sbx_provider.registered_by IS 'role that wrote the row; endpoint overrides need it to be superuser';
 
+CREATE TABLE sbx_policy (
+	name text COLLATE "C" PRIMARY KEY,
+	provider_order text[],
+	capacity_timeout interval,
+	request_defaults jsonb,
+	classifier text,
+	signals_resolver text,
+	readiness text,
+	observer text,
+	registered_by regrole NOT NULL DEFAULT pg_catalog.quote_ident(CURRENT_USER)::pg_catalog.regrole
+);
+COMMENT ON TABLE sbx_policy IS 'policies: defaults of requests, and the functions that routing calls';
+COMMENT ON COLUMN sbx_policy.name IS 'what calls and the setting sbx_router.policy name';
+COMMENT ON COLUMN sbx_policy.provider_order IS 'order of the pools; not supported yet';
+COMMENT ON COLUMN sbx_policy.capacity_timeout IS 'time to read capacity; not supported yet';
+COMMENT ON COLUMN sbx_policy.request_defaults IS 'request that fills in what a call''s own request leaves out';
+COMMENT ON COLUMN sbx_policy.classifier IS 'function schema.name(failure jsonb) returns jsonb: {"code","retryable"} of a failed launch; NULL = nothing is retried';
+COMMENT ON COLUMN sbx_policy.signals_resolver IS 'function that gives signals; not supported yet';
+COMMENT ON COLUMN sbx_policy.readiness IS 'function that says whether a pool may be used now; not supported yet';
+COMMENT ON COLUMN sbx_policy.observer IS 'function that gets events; not supported yet';
+COMMENT ON COLUMN sbx_policy.registered_by IS 'role that wrote the row; its functions are called as this role';
+
 CREATE TABLE sbx_mapping (
 	id sbx_id PRIMARY KEY,
 	provider_id text COLLATE "C" NOT NULL REFERENCES sbx_provider (id),
@@ -116,8 +138,10 @@ CREATE POLICY sbx_mapping_member ON sbx_mapping
 	WITH CHECK (pg_catalog.pg_has_role(owner, 'USAGE'));
 COMMENT ON POLICY sbx_mapping_member ON sbx_mapping IS 'a sandbox belongs to the role that provisioned it and to its members';
 
--- Registrations and mappings are the user's data; which installation this is, is not.
+-- Registrations, policies and mappings are the user's data; which installation this is,
+-- is not.
 SELECT pg_catalog.pg_extension_config_dump('sbx_provider', '');
+SELECT pg_catalog.pg_extension_config_dump('sbx_policy', '');
 SELECT pg_catalog.pg_extension_config_dump('sbx_mapping', '');
 
 CREATE VIEW sbx_sandboxes WITH (security_invoker = true) AS
@@ -159,6 +183,33 @@ COMMENT ON FUNCTION sbx_update_provider(text, boolean, jsonb, jsonb, jsonb, json
 CREATE FUNCTION sbx_unregister_provider(id text) RETURNS void
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE STRICT;
 COMMENT ON FUNCTION sbx_unregister_provider(text) IS 'remove a registration that has no sandboxes';
+
+--
+-- Policies
+--
+
+CREATE FUNCTION sbx_policy_check() RETURNS trigger
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION sbx_policy_check() IS 'validates a policy however it is written';
+
+CREATE TRIGGER sbx_policy_check BEFORE INSERT OR UPDATE ON sbx_policy
+	FOR EACH ROW EXECUTE FUNCTION sbx_policy_check();
+
+CREATE FUNCTION sbx_set_policy(
+	name text, provider_order text[] DEFAULT NULL, capacity_timeout interval DEFAULT NULL,
+	request_defaults jsonb DEFAULT NULL, classifier text DEFAULT NULL,
+	signals_resolver text DEFAULT NULL, readiness text DEFAULT NULL, observer text DEFAULT NULL
+) RETURNS void
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION sbx_set_policy(text, text[], interval, jsonb, text, text, text, text) IS 'make a policy, or replace the whole of it';
+
+CREATE FUNCTION sbx_drop_policy(name text) RETURNS void
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE STRICT;
+COMMENT ON FUNCTION sbx_drop_policy(text) IS 'remove a policy';
+
+CREATE FUNCTION sbx_classify_proven(failure jsonb) RETURNS jsonb
+	AS 'MODULE_PATHNAME', 'sbx_classify_proven_sql' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sbx_classify_proven(jsonb) IS 'classifier: retryable are proven refusals for capacity, and requests that never left';
 
 --
 -- Credentials: in the session's memory, nowhere else
@@ -261,10 +312,11 @@ CREATE FUNCTION sbx_recent_events(
 COMMENT ON FUNCTION sbx_recent_events() IS 'the latest events of this session, oldest first';
 
 --
--- Nobody but the owner has any of this until it is granted
+-- Nobody but the owner has any of this until it is granted; only the pure functions
+-- over JSON are everybody's
 --
 
-REVOKE ALL ON TABLE sbx_installation, sbx_provider, sbx_mapping, sbx_sandboxes,
+REVOKE ALL ON TABLE sbx_installation, sbx_provider, sbx_policy, sbx_mapping, sbx_sandboxes,
 	sbx_credentials, sbx_credential_input FROM PUBLIC;
 REVOKE ALL ON FUNCTION
 	sbx_secret_in(cstring), sbx_secret_out(sbx_secret), sbx_secret_recv(internal),
@@ -272,6 +324,8 @@ REVOKE ALL ON FUNCTION
 	sbx_register_provider(text, text, jsonb, jsonb, jsonb, jsonb),
 	sbx_update_provider(text, boolean, jsonb, jsonb, jsonb, jsonb),
 	sbx_unregister_provider(text),
+	sbx_policy_check(), sbx_drop_policy(text),
+	sbx_set_policy(text, text[], interval, jsonb, text, text, text, text),
 	sbx_set_credential(text, sbx_secret), sbx_set_local_credential(text, sbx_secret),
 	sbx_clear_credentials(text), sbx_credential_list(),
 	sbx_credential_input_begin(), sbx_credential_input_row(),

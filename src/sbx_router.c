@@ -9,6 +9,7 @@
 #include "flow/session.h"
 #include "miscadmin.h"
 #include "store/credential.h"
+#include "store/policy.h"
 #include "utils/guc.h"
 
 SBX_MODULE_MAGIC;
@@ -22,6 +23,7 @@ _PG_init(void)
 		return;
 	sbx_session_define_gucs();
 	sbx_credential_define_gucs();
+	sbx_policy_define_gucs();
 	sbx_secret_install_hook();
 	MarkGUCPrefixReserved("sbx_router");
 }

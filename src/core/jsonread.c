@@ -36,26 +36,46 @@ nesting_depth(Jsonb *jsonb)
 	return deepest;
 }
 
+char *
+sbx_path_text(const SbxPath *path)
+{
+	if (path->parent == NULL)
+		return pstrdup(path->key);
+	return psprintf("%s.%s", sbx_path_text(path->parent), path->key);
+}
+
 void
-sbx_jsonb_document(SbxDocument document, const char *path, Jsonb *jsonb,
-                   JsonbValue *value)
+sbx_refuse(const SbxPath *path, SbxReason reason, const char *hint)
+{
+	sbx_error_document(path->document, sbx_path_text(path), reason, hint);
+}
+
+static void
+check_document(const SbxPath *path, Jsonb *jsonb, JsonbValue *value)
 {
 	if (VARSIZE_ANY_EXHDR(jsonb) > SBX_MAX_DOCUMENT)
-		sbx_error_document(document, path, SBX_REASON_TOO_LARGE, NULL);
-	if (!JB_ROOT_IS_OBJECT(jsonb))
-		sbx_error_document(document, path, SBX_REASON_WRONG_TYPE, NULL);
+		sbx_refuse(path, SBX_REASON_TOO_LARGE, NULL);
 	if (nesting_depth(jsonb) > SBX_MAX_NESTING)
-		sbx_error_document(document, path, SBX_REASON_TOO_DEEP, NULL);
-
+		sbx_refuse(path, SBX_REASON_TOO_DEEP, NULL);
 	value->type = jbvBinary;
 	value->val.binary.data = &jsonb->root;
 	value->val.binary.len = VARSIZE_ANY_EXHDR(jsonb);
 }
 
-char *
-sbx_jsonb_path(const char *path, const char *key)
+void
+sbx_jsonb_document(const SbxPath *path, Jsonb *jsonb, JsonbValue *value)
 {
-	return psprintf("%s.%s", path, key);
+	check_document(path, jsonb, value);
+	if (!JB_ROOT_IS_OBJECT(jsonb))
+		sbx_refuse(path, SBX_REASON_WRONG_TYPE, NULL);
+}
+
+void
+sbx_jsonb_array(const SbxPath *path, Jsonb *jsonb, JsonbValue *value)
+{
+	check_document(path, jsonb, value);
+	if (!JB_ROOT_IS_ARRAY(jsonb) || JB_ROOT_IS_SCALAR(jsonb))
+		sbx_refuse(path, SBX_REASON_WRONG_TYPE, NULL);
 }
 
 static bool
@@ -80,7 +100,7 @@ find_key(const char *const *keys, int count, const char *key, int length)
 }
 
 void
-sbx_jsonb_members(SbxDocument document, const char *path, const JsonbValue *object,
+sbx_jsonb_members(const SbxPath *path, const JsonbValue *object,
                   const char *const *keys, int count, JsonbValue *members,
                   bool *present)
 {
@@ -99,7 +119,7 @@ sbx_jsonb_members(SbxDocument document, const char *path, const JsonbValue *obje
 	if (object->type == jbvNull)
 		return;
 	if (!is_container(object, true))
-		sbx_error_document(document, path, SBX_REASON_WRONG_TYPE, NULL);
+		sbx_refuse(path, SBX_REASON_WRONG_TYPE, NULL);
 
 	iterator = JsonbIteratorInit(object->val.binary.data);
 	(void) JsonbIteratorNext(&iterator, &item, true);
@@ -112,11 +132,8 @@ sbx_jsonb_members(SbxDocument document, const char *path, const JsonbValue *obje
 			{
 				char *key = pnstrdup(item.val.string.val, item.val.string.len);
 
-				sbx_error_document(document, sbx_jsonb_path(path, key),
-				                   SBX_REASON_UNKNOWN_KEY,
-				                   document == SBX_DOCUMENT_CREDENTIAL
-				                       ? NULL
-				                       : sbx_error_nearest_hint(key, keys, count));
+				sbx_refuse(SBX_MEMBER(path, key), SBX_REASON_UNKNOWN_KEY,
+				           sbx_error_nearest_hint(key, keys, count));
 			}
 		}
 		else
@@ -129,125 +146,121 @@ sbx_jsonb_members(SbxDocument document, const char *path, const JsonbValue *obje
 }
 
 static void
-check_bytes(SbxDocument document, const char *path, const char *string, int length)
+check_bytes(const SbxPath *path, const char *string, int length)
 {
 	if (length == 0)
-		sbx_error_document(document, path, SBX_REASON_EMPTY, NULL);
+		sbx_refuse(path, SBX_REASON_EMPTY, NULL);
 	for (int i = 0; i < length; i++)
 	{
 		unsigned char byte = string[i];
 
 		if (byte < 0x20 || byte == 0x7f)
-			sbx_error_document(document, path, SBX_REASON_CONTROL_CHARACTER, NULL);
+			sbx_refuse(path, SBX_REASON_CONTROL_CHARACTER, NULL);
 	}
 }
 
 void
-sbx_check_text(SbxDocument document, const char *path, const char *string)
+sbx_check_text(const SbxPath *path, const char *string)
 {
-	check_bytes(document, path, string, strlen(string));
+	check_bytes(path, string, strlen(string));
 }
 
 char *
-sbx_jsonb_text(SbxDocument document, const char *path, const JsonbValue *value)
+sbx_jsonb_text(const SbxPath *path, const JsonbValue *value)
 {
 	if (value->type == jbvNull)
 		return NULL;
 	if (value->type != jbvString)
-		sbx_error_document(document, path, SBX_REASON_WRONG_TYPE, NULL);
-	check_bytes(document, path, value->val.string.val, value->val.string.len);
+		sbx_refuse(path, SBX_REASON_WRONG_TYPE, NULL);
+	check_bytes(path, value->val.string.val, value->val.string.len);
 	return pnstrdup(value->val.string.val, value->val.string.len);
 }
 
 /* The plain cast would raise 22003 for 1e400; ours names the path. */
 static double
-finite_number(SbxDocument document, const char *path, const JsonbValue *value)
+finite_number(const SbxPath *path, const JsonbValue *value)
 {
 	double number;
 
 	if (value->type != jbvNumeric)
-		sbx_error_document(document, path, SBX_REASON_WRONG_TYPE, NULL);
+		sbx_refuse(path, SBX_REASON_WRONG_TYPE, NULL);
 	number = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow,
 	                                            NumericGetDatum(value->val.numeric)));
 	if (!isfinite(number))
-		sbx_error_document(document, path, SBX_REASON_NOT_FINITE, NULL);
+		sbx_refuse(path, SBX_REASON_NOT_FINITE, NULL);
 	return number;
 }
 
 static int64
-whole_number(SbxDocument document, const char *path, double number)
+whole_number(const SbxPath *path, double number)
 {
 	if (number != floor(number))
-		sbx_error_document(document, path, SBX_REASON_NOT_INTEGER, NULL);
+		sbx_refuse(path, SBX_REASON_NOT_INTEGER, NULL);
 	if (fabs(number) > SBX_MAX_EXACT_INTEGER)
-		sbx_error_document(document, path, SBX_REASON_OUT_OF_RANGE, NULL);
+		sbx_refuse(path, SBX_REASON_OUT_OF_RANGE, NULL);
 	return (int64) number;
 }
 
 double
-sbx_jsonb_double(SbxDocument document, const char *path, const JsonbValue *value,
-                 double absent)
+sbx_jsonb_double(const SbxPath *path, const JsonbValue *value, double absent)
 {
 	double number;
 
 	if (value->type == jbvNull)
 		return absent;
-	number = finite_number(document, path, value);
+	number = finite_number(path, value);
 	if (number < 0)
-		sbx_error_document(document, path, SBX_REASON_NEGATIVE, NULL);
+		sbx_refuse(path, SBX_REASON_NEGATIVE, NULL);
 	return number;
 }
 
 int64
-sbx_jsonb_int64(SbxDocument document, const char *path, const JsonbValue *value,
-                int64 absent)
+sbx_jsonb_int64(const SbxPath *path, const JsonbValue *value, int64 absent)
 {
 	if (value->type == jbvNull)
 		return absent;
-	return whole_number(document, path, sbx_jsonb_double(document, path, value, 0));
+	return whole_number(path, sbx_jsonb_double(path, value, 0));
 }
 
 int64
-sbx_jsonb_range(SbxDocument document, const char *path, const JsonbValue *value,
-                int64 minimum, int64 maximum)
+sbx_jsonb_range(const SbxPath *path, const JsonbValue *value, int64 minimum,
+                int64 maximum)
 {
-	int64 number = whole_number(document, path, finite_number(document, path, value));
+	int64 number = whole_number(path, finite_number(path, value));
 
 	if (number < minimum || number > maximum)
-		sbx_error_document(document, path, SBX_REASON_OUT_OF_RANGE, NULL);
+		sbx_refuse(path, SBX_REASON_OUT_OF_RANGE, NULL);
 	return number;
 }
 
 bool
-sbx_jsonb_bool(SbxDocument document, const char *path, const JsonbValue *value,
-               bool absent)
+sbx_jsonb_bool(const SbxPath *path, const JsonbValue *value, bool absent)
 {
 	if (value->type == jbvNull)
 		return absent;
 	if (value->type != jbvBool)
-		sbx_error_document(document, path, SBX_REASON_WRONG_TYPE, NULL);
+		sbx_refuse(path, SBX_REASON_WRONG_TYPE, NULL);
 	return value->val.boolean;
 }
 
 int
-sbx_jsonb_word(SbxDocument document, const char *path, const JsonbValue *value,
-               const char *const *words, int count, int absent)
+sbx_jsonb_word(const SbxPath *path, const JsonbValue *value, const char *const *words,
+               int count, int absent)
 {
-	char *string = sbx_jsonb_text(document, path, value);
+	char *string = sbx_jsonb_text(path, value);
 	int found;
 
 	if (string == NULL)
 		return absent;
 	found = find_key(words, count, string, strlen(string));
 	if (found < 0)
-		sbx_error_document(document, path, SBX_REASON_UNKNOWN_NAME,
-		                   sbx_error_nearest_hint(string, words, count));
+		sbx_refuse(path, SBX_REASON_UNKNOWN_NAME,
+		           sbx_error_nearest_hint(string, words, count));
 	return found;
 }
 
 char **
-sbx_jsonb_texts(SbxDocument document, const char *path, const JsonbValue *value,
-                int *count)
+sbx_jsonb_texts(const SbxPath *path, const JsonbValue *value, int *count)
 {
 	JsonbIterator *iterator;
 	JsonbValue item;
@@ -258,9 +271,9 @@ sbx_jsonb_texts(SbxDocument document, const char *path, const JsonbValue *value,
 	if (value->type == jbvNull)
 		return NULL;
 	if (!is_container(value, false))
-		sbx_error_document(document, path, SBX_REASON_WRONG_TYPE, NULL);
+		sbx_refuse(path, SBX_REASON_WRONG_TYPE, NULL);
 	if (JsonContainerSize(value->val.binary.data) > SBX_MAX_MEMBERS)
-		sbx_error_document(document, path, SBX_REASON_TOO_MANY, NULL);
+		sbx_refuse(path, SBX_REASON_TOO_MANY, NULL);
 
 	texts = palloc(sizeof(char *) * (JsonContainerSize(value->val.binary.data) + 1));
 	iterator = JsonbIteratorInit(value->val.binary.data);
@@ -269,12 +282,12 @@ sbx_jsonb_texts(SbxDocument document, const char *path, const JsonbValue *value,
 	{
 		/* A null in a list is no absence: there is a member, of the wrong type. */
 		if (item.type != jbvString)
-			sbx_error_document(document, path, SBX_REASON_WRONG_TYPE, NULL);
-		texts[n] = sbx_jsonb_text(document, path, &item);
+			sbx_refuse(path, SBX_REASON_WRONG_TYPE, NULL);
+		texts[n] = sbx_jsonb_text(path, &item);
 		for (int i = 0; i < n; i++)
 		{
 			if (strcmp(texts[i], texts[n]) == 0)
-				sbx_error_document(document, path, SBX_REASON_DUPLICATE, NULL);
+				sbx_refuse(path, SBX_REASON_DUPLICATE, NULL);
 		}
 		n++;
 	}
@@ -283,8 +296,8 @@ sbx_jsonb_texts(SbxDocument document, const char *path, const JsonbValue *value,
 }
 
 SbxText *
-sbx_jsonb_pairs(SbxDocument document, const char *path, const JsonbValue *value,
-                bool free_values, int *count)
+sbx_jsonb_pairs(const SbxPath *path, const JsonbValue *value, bool free_values,
+                int *count)
 {
 	JsonbIterator *iterator;
 	JsonbIteratorToken token;
@@ -296,9 +309,9 @@ sbx_jsonb_pairs(SbxDocument document, const char *path, const JsonbValue *value,
 	if (value->type == jbvNull)
 		return NULL;
 	if (!is_container(value, true))
-		sbx_error_document(document, path, SBX_REASON_WRONG_TYPE, NULL);
+		sbx_refuse(path, SBX_REASON_WRONG_TYPE, NULL);
 	if (JsonContainerSize(value->val.binary.data) > SBX_MAX_MEMBERS)
-		sbx_error_document(document, path, SBX_REASON_TOO_MANY, NULL);
+		sbx_refuse(path, SBX_REASON_TOO_MANY, NULL);
 
 	pairs = palloc(sizeof(SbxText) * (JsonContainerSize(value->val.binary.data) + 1));
 	iterator = JsonbIteratorInit(value->val.binary.data);
@@ -307,23 +320,45 @@ sbx_jsonb_pairs(SbxDocument document, const char *path, const JsonbValue *value,
 	{
 		if (token == WJB_KEY)
 		{
-			check_bytes(document, path, item.val.string.val, item.val.string.len);
+			check_bytes(path, item.val.string.val, item.val.string.len);
 			pairs[n].key = pnstrdup(item.val.string.val, item.val.string.len);
 		}
 		else
 		{
-			char *member = sbx_jsonb_path(path, pairs[n].key);
+			const SbxPath *member = SBX_MEMBER(path, pairs[n].key);
 
 			if (item.type != jbvString)
-				sbx_error_document(document, member, SBX_REASON_WRONG_TYPE, NULL);
+				sbx_refuse(member, SBX_REASON_WRONG_TYPE, NULL);
 			pairs[n].value = free_values
 			                     ? pnstrdup(item.val.string.val, item.val.string.len)
-			                     : sbx_jsonb_text(document, member, &item);
+			                     : sbx_jsonb_text(member, &item);
 			n++;
 		}
 	}
 	*count = n;
 	return pairs;
+}
+
+void
+sbx_jsonb_any_object(const SbxPath *path, const JsonbValue *value)
+{
+	JsonbIterator *iterator;
+	JsonbIteratorToken token;
+	JsonbValue item;
+
+	if (value->type == jbvNull)
+		return;
+	if (!is_container(value, true))
+		sbx_refuse(path, SBX_REASON_WRONG_TYPE, NULL);
+	if (JsonContainerSize(value->val.binary.data) > SBX_MAX_MEMBERS)
+		sbx_refuse(path, SBX_REASON_TOO_MANY, NULL);
+	iterator = JsonbIteratorInit(value->val.binary.data);
+	(void) JsonbIteratorNext(&iterator, &item, true);
+	while ((token = JsonbIteratorNext(&iterator, &item, true)) != WJB_END_OBJECT)
+	{
+		if (token == WJB_KEY)
+			check_bytes(path, item.val.string.val, item.val.string.len);
+	}
 }
 
 bool

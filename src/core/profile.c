@@ -1,183 +1,228 @@
 /*
  * profile.c
  *		What a pool declares: capability profile and signals, from jsonb.
- *
- * Every declared fact is validated when it is written, also those that no
- * request can ask about yet, so that rows written today stay valid.
  */
 #include "core/profile.h"
 
-#define PROVIDER SBX_DOCUMENT_PROVIDER
+/* --- sets ------------------------------------------------------------------- */
 
-static void
-read_resources(const JsonbValue *object, SbxResources *resources)
+static int
+compare_numbers(const void *a, const void *b)
 {
-	static const char *const keys[] = {"cpu", "memoryMb", "diskMb", "gpu"};
-	const char *path = "provider.capabilities.resources";
-	JsonbValue member[lengthof(keys)];
+	int left = *(const int *) a;
+	int right = *(const int *) b;
 
-	sbx_jsonb_members(PROVIDER, path, object, keys, lengthof(keys), member, NULL);
-	resources->cpu =
-	    sbx_jsonb_double(PROVIDER, sbx_jsonb_path(path, "cpu"), &member[0], 0);
-	resources->memory_mb =
-	    sbx_jsonb_int64(PROVIDER, sbx_jsonb_path(path, "memoryMb"), &member[1], 0);
-	resources->disk_mb =
-	    sbx_jsonb_int64(PROVIDER, sbx_jsonb_path(path, "diskMb"), &member[2], 0);
-	resources->gpu =
-	    sbx_jsonb_int64(PROVIDER, sbx_jsonb_path(path, "gpu"), &member[3], 0);
+	return left < right ? -1 : (left > right ? 1 : 0);
+}
+
+bool
+sbx_set_contains(const SbxSet *set, int number)
+{
+	if (set->count == 0)
+		return false;
+	return bsearch(&number, set->members, set->count, sizeof(int), compare_numbers) !=
+	       NULL;
 }
 
 static void
-read_capability_names(const JsonbValue *value, SbxProfile *profile)
+read_set(const SbxPath *path, const JsonbValue *value, SbxNames *texts, SbxSet *set)
 {
-	const char *path = "provider.capabilities.capabilities";
+	char **names = sbx_jsonb_texts(path, value, &set->count);
+
+	set->members = NULL;
+	if (set->count == 0)
+		return;
+	set->members = palloc(sizeof(int) * set->count);
+	for (int i = 0; i < set->count; i++)
+		set->members[i] = sbx_names_intern(texts, names[i]);
+	qsort(set->members, set->count, sizeof(int), compare_numbers);
+}
+
+/* --- capability bits ---------------------------------------------------------- */
+
+bool
+sbx_profile_has_capability(const SbxProfile *profile, int number)
+{
+	int word = number / 64;
+
+	return word < profile->capability_words &&
+	       (profile->capabilities[word] & (UINT64CONST(1) << (number % 64))) != 0;
+}
+
+static void
+set_capabilities(const int *numbers, int count, SbxProfile *profile)
+{
+	int largest = 0;
+
+	for (int i = 0; i < count; i++)
+		largest = Max(largest, numbers[i]);
+	profile->capability_words = largest / 64 + 1;
+	profile->capabilities = palloc0(sizeof(uint64) * profile->capability_words);
+	for (int i = 0; i < count; i++)
+		profile->capabilities[numbers[i] / 64] |= UINT64CONST(1) << (numbers[i] % 64);
+}
+
+static void
+read_capability_names(const SbxPath *path, const JsonbValue *value, SbxNames *known,
+                      SbxProfile *profile)
+{
+	int numbers[SBX_MAX_MEMBERS];
+	int count;
+	char **names;
 
 	if (value->type == jbvNull)
 	{
-		profile->capabilities = (char **) sbx_default_capabilities;
-		profile->capability_count = sbx_default_capability_count;
-		return;
+		count = sbx_default_capability_count;
+		names = (char **) sbx_default_capabilities;
 	}
-	profile->capabilities =
-	    sbx_jsonb_texts(PROVIDER, path, value, &profile->capability_count);
-	for (int i = 0; i < profile->capability_count; i++)
+	else
+		names = sbx_jsonb_texts(path, value, &count);
+	for (int i = 0; i < count; i++)
 	{
-		if (!sbx_is_capability_name(profile->capabilities[i]))
-			sbx_error_document(PROVIDER, path, SBX_REASON_BAD_FORMAT, NULL);
+		if (!sbx_is_capability_name(names[i]))
+			sbx_refuse(path, SBX_REASON_BAD_FORMAT, NULL);
+		numbers[i] = sbx_names_intern(known, names[i]);
 	}
+	set_capabilities(numbers, count, profile);
+}
+
+/* --- the profile ---------------------------------------------------------------- */
+
+static void
+read_resources(const SbxPath *path, const JsonbValue *object, SbxResources *resources)
+{
+	static const char *const keys[] = {"cpu", "memoryMb", "diskMb", "gpu"};
+	JsonbValue member[lengthof(keys)];
+
+	sbx_jsonb_members(path, object, keys, lengthof(keys), member, NULL);
+	resources->cpu = sbx_jsonb_double(SBX_MEMBER(path, keys[0]), &member[0], 0);
+	resources->memory_mb = sbx_jsonb_int64(SBX_MEMBER(path, keys[1]), &member[1], 0);
+	resources->disk_mb = sbx_jsonb_int64(SBX_MEMBER(path, keys[2]), &member[2], 0);
+	resources->gpu = sbx_jsonb_int64(SBX_MEMBER(path, keys[3]), &member[3], 0);
 }
 
 static void
-check_image(const JsonbValue *object)
+read_image(const SbxPath *path, const JsonbValue *object, SbxNames *texts,
+           SbxProfile *profile)
 {
 	static const char *const keys[] = {"identity", "binaries"};
 	JsonbValue member[lengthof(keys)];
-	int count;
+	char *identity;
 
-	sbx_jsonb_members(PROVIDER, "provider.capabilities.image", object, keys,
-	                  lengthof(keys), member, NULL);
-	(void) sbx_jsonb_text(PROVIDER, "provider.capabilities.image.identity", &member[0]);
-	(void) sbx_jsonb_texts(PROVIDER, "provider.capabilities.image.binaries", &member[1],
-	                       &count);
+	sbx_jsonb_members(path, object, keys, lengthof(keys), member, NULL);
+	identity = sbx_jsonb_text(SBX_MEMBER(path, keys[0]), &member[0]);
+	profile->image_number = identity == NULL ? -1 : sbx_names_intern(texts, identity);
+	read_set(SBX_MEMBER(path, keys[1]), &member[1], texts, &profile->binaries);
 }
 
+/*
+ * An absent lifetime is unknown and satisfies no requirement; null is unbounded and
+ * satisfies every one.  The easiest rule to break.
+ */
 static void
-check_timeout(const JsonbValue *object)
+read_timeout(const SbxPath *path, const JsonbValue *object, SbxNames *texts,
+             SbxProfile *profile)
 {
 	static const char *const keys[] = {"semantics", "granularityMs",
 	                                   "maxSandboxLifetimeMs"};
-	const char *path = "provider.capabilities.timeout";
 	JsonbValue member[lengthof(keys)];
-	int count;
+	bool present[lengthof(keys)];
 
-	sbx_jsonb_members(PROVIDER, path, object, keys, lengthof(keys), member, NULL);
-	(void) sbx_jsonb_texts(PROVIDER, sbx_jsonb_path(path, "semantics"), &member[0],
-	                       &count);
-	(void) sbx_jsonb_int64(PROVIDER, sbx_jsonb_path(path, "granularityMs"), &member[1],
-	                       0);
-	(void) sbx_jsonb_int64(PROVIDER, sbx_jsonb_path(path, "maxSandboxLifetimeMs"),
-	                       &member[2], 0);
+	sbx_jsonb_members(path, object, keys, lengthof(keys), member, present);
+	read_set(SBX_MEMBER(path, keys[0]), &member[0], texts, &profile->semantics);
+	profile->granularity_ms =
+	    sbx_jsonb_int64(SBX_MEMBER(path, keys[1]), &member[1], -1);
+	profile->max_lifetime_ms =
+	    sbx_jsonb_int64(SBX_MEMBER(path, keys[2]), &member[2],
+	                    present[2] ? SBX_LIFETIME_UNBOUNDED : SBX_LIFETIME_UNKNOWN);
 }
 
 static void
-check_network(const JsonbValue *object)
+read_network(const SbxPath *path, const JsonbValue *object, SbxProfile *profile)
 {
-	const char *path = "provider.capabilities.network";
-
-	if (object->type == jbvNull)
-		return;
-	if (object->type != jbvBinary || !JsonContainerIsObject(object->val.binary.data))
-		sbx_error_document(PROVIDER, path, SBX_REASON_WRONG_TYPE, NULL);
-	if (JsonContainerSize(object->val.binary.data) > SBX_MAX_MEMBERS)
-		sbx_error_document(PROVIDER, path, SBX_REASON_TOO_MANY, NULL);
+	sbx_jsonb_any_object(path, object);
+	profile->network = object->type == jbvNull
+	                       ? NULL
+	                       : JsonbValueToJsonb(unconstify(JsonbValue *, object));
 }
 
 void
-sbx_profile_parse(Jsonb *jsonb, SbxProfile *profile)
+sbx_profile_parse(const SbxPath *pool, const JsonbValue *document,
+                  SbxDeclared *declared, SbxProfile *profile)
 {
 	static const char *const keys[] = {
 	    "capabilities", "resources",       "regions",      "image",   "isolation",
 	    "egress",       "stateDurability", "restrictions", "network", "timeout"};
-	const char *path = "provider.capabilities";
-	JsonbValue root = {.type = jbvNull};
+	const SbxPath *path = SBX_MEMBER(pool, "capabilities");
+	SbxNames *texts = declared->texts;
 	JsonbValue member[lengthof(keys)];
-	int count;
 
-	memset(profile, 0, sizeof(*profile));
-	if (jsonb != NULL)
-		sbx_jsonb_document(PROVIDER, path, jsonb, &root);
-	sbx_jsonb_members(PROVIDER, path, &root, keys, lengthof(keys), member, NULL);
-	read_capability_names(&member[0], profile);
-	read_resources(&member[1], &profile->resources);
-	(void) sbx_jsonb_texts(PROVIDER, sbx_jsonb_path(path, "regions"), &member[2],
-	                       &count);
-	check_image(&member[3]);
-	(void) sbx_jsonb_word(PROVIDER, sbx_jsonb_path(path, "isolation"), &member[4],
-	                      sbx_isolation_names, sbx_isolation_count, -1);
-	(void) sbx_jsonb_word(PROVIDER, sbx_jsonb_path(path, "egress"), &member[5],
-	                      sbx_egress_names, sbx_egress_count, -1);
-	(void) sbx_jsonb_word(PROVIDER, sbx_jsonb_path(path, "stateDurability"), &member[6],
-	                      sbx_durability_names, sbx_durability_count, -1);
-	(void) sbx_jsonb_texts(PROVIDER, sbx_jsonb_path(path, "restrictions"), &member[7],
-	                       &count);
-	check_network(&member[8]);
-	check_timeout(&member[9]);
+	sbx_jsonb_members(path, document, keys, lengthof(keys), member, NULL);
+	read_capability_names(SBX_MEMBER(path, keys[0]), &member[0], declared->capabilities,
+	                      profile);
+	read_resources(SBX_MEMBER(path, keys[1]), &member[1], &profile->resources);
+	read_set(SBX_MEMBER(path, keys[2]), &member[2], texts, &profile->regions);
+	read_image(SBX_MEMBER(path, keys[3]), &member[3], texts, profile);
+	profile->isolation = sbx_jsonb_word(SBX_MEMBER(path, keys[4]), &member[4],
+	                                    sbx_isolation_names, sbx_isolation_count, -1);
+	profile->egress = sbx_jsonb_word(SBX_MEMBER(path, keys[5]), &member[5],
+	                                 sbx_egress_names, sbx_egress_count, -1);
+	profile->durability =
+	    sbx_jsonb_word(SBX_MEMBER(path, keys[6]), &member[6], sbx_durability_names,
+	                   sbx_durability_count, -1);
+	read_set(SBX_MEMBER(path, keys[7]), &member[7], texts, &profile->restrictions);
+	read_network(SBX_MEMBER(path, keys[8]), &member[8], profile);
+	read_timeout(SBX_MEMBER(path, keys[9]), &member[9], texts, profile);
 }
 
+/* --- signals and capacity ---------------------------------------------------------- */
+
 void
-sbx_signals_parse(Jsonb *jsonb, SbxSignals *signals)
+sbx_signals_parse(const SbxPath *pool, const JsonbValue *document, SbxSignals *signals)
 {
 	static const char *const keys[] = {"estimatedCost", "coldStartLatencyMs",
 	                                   "readyLatencyMs", "completionWithinBudgetRate",
 	                                   "available"};
-	const char *path = "provider.signals";
-	const char *rate_path = "provider.signals.completionWithinBudgetRate";
-	JsonbValue root = {.type = jbvNull};
+	const SbxPath *path = SBX_MEMBER(pool, "signals");
 	JsonbValue member[lengthof(keys)];
 
-	if (jsonb != NULL)
-		sbx_jsonb_document(PROVIDER, path, jsonb, &root);
-	sbx_jsonb_members(PROVIDER, path, &root, keys, lengthof(keys), member, NULL);
+	sbx_jsonb_members(path, document, keys, lengthof(keys), member, NULL);
 
 	/* The defaults are equal placeholders: they prefer no pool. */
-	signals->estimated_cost = sbx_jsonb_double(
-	    PROVIDER, sbx_jsonb_path(path, "estimatedCost"), &member[0], 1);
-	signals->cold_start_latency_ms = sbx_jsonb_double(
-	    PROVIDER, sbx_jsonb_path(path, "coldStartLatencyMs"), &member[1], 1);
-	signals->ready_latency_ms = sbx_jsonb_double(
-	    PROVIDER, sbx_jsonb_path(path, "readyLatencyMs"), &member[2], 1);
-	signals->completion_rate = sbx_jsonb_double(PROVIDER, rate_path, &member[3], 1);
+	signals->estimated_cost =
+	    sbx_jsonb_double(SBX_MEMBER(path, keys[0]), &member[0], 1);
+	signals->cold_start_latency_ms =
+	    sbx_jsonb_double(SBX_MEMBER(path, keys[1]), &member[1], 1);
+	signals->ready_latency_ms =
+	    sbx_jsonb_double(SBX_MEMBER(path, keys[2]), &member[2], 1);
+	signals->completion_rate =
+	    sbx_jsonb_double(SBX_MEMBER(path, keys[3]), &member[3], 1);
 	if (signals->completion_rate > 1)
-		sbx_error_document(PROVIDER, rate_path, SBX_REASON_OUT_OF_RANGE, NULL);
-	signals->available =
-	    sbx_jsonb_bool(PROVIDER, sbx_jsonb_path(path, "available"), &member[4], true);
+		sbx_refuse(SBX_MEMBER(path, keys[3]), SBX_REASON_OUT_OF_RANGE, NULL);
+	signals->available = sbx_jsonb_bool(SBX_MEMBER(path, keys[4]), &member[4], true);
 }
 
 static void
-check_dimensions(const char *path, const JsonbValue *object)
+check_dimensions(const SbxPath *path, const JsonbValue *object)
 {
 	static const char *const keys[] = {"cpu", "memory", "disk", "sandboxes"};
 	JsonbValue member[lengthof(keys)];
 
-	sbx_jsonb_members(PROVIDER, path, object, keys, lengthof(keys), member, NULL);
+	sbx_jsonb_members(path, object, keys, lengthof(keys), member, NULL);
 	for (size_t i = 0; i < lengthof(keys); i++)
-		(void) sbx_jsonb_double(PROVIDER, sbx_jsonb_path(path, keys[i]), &member[i], 0);
+		(void) sbx_jsonb_double(SBX_MEMBER(path, keys[i]), &member[i], 0);
 }
 
 void
-sbx_capacity_check(Jsonb *jsonb)
+sbx_capacity_check(const SbxPath *pool, const JsonbValue *document)
 {
 	static const char *const keys[] = {"limits", "demand", "reader"};
-	const char *path = "provider.capacity";
-	JsonbValue root = {.type = jbvNull};
+	const SbxPath *path = SBX_MEMBER(pool, "capacity");
 	JsonbValue member[lengthof(keys)];
 
-	if (jsonb != NULL)
-		sbx_jsonb_document(PROVIDER, path, jsonb, &root);
-	sbx_jsonb_members(PROVIDER, path, &root, keys, lengthof(keys), member, NULL);
-	check_dimensions(sbx_jsonb_path(path, "limits"), &member[0]);
-	check_dimensions(sbx_jsonb_path(path, "demand"), &member[1]);
-	(void) sbx_jsonb_text(PROVIDER, sbx_jsonb_path(path, "reader"), &member[2]);
-	if (member[2].type != jbvNull)
+	sbx_jsonb_members(path, document, keys, lengthof(keys), member, NULL);
+	check_dimensions(SBX_MEMBER(path, keys[0]), &member[0]);
+	check_dimensions(SBX_MEMBER(path, keys[1]), &member[1]);
+	if (sbx_jsonb_text(SBX_MEMBER(path, keys[2]), &member[2]) != NULL)
 		sbx_error_not_built("provider.capacity.reader");
 }

@@ -7,11 +7,33 @@
 
 #include "core/request.h"
 
+/* A set of interned texts: sorted numbers. */
+typedef struct SbxSet
+{
+	int *members;
+	int count;
+} SbxSet;
+
+/* capabilities.timeout.maxSandboxLifetimeMs */
+#define SBX_LIFETIME_UNKNOWN   (-1)         /* absent */
+#define SBX_LIFETIME_UNBOUNDED PG_INT64_MAX /* JSON null */
+
 typedef struct SbxProfile
 {
-	char **capabilities;
-	int capability_count;
+	uint64 *capabilities; /* a bit for each capability number */
+	int capability_words;
 	SbxResources resources; /* absent dimension = 0 */
+	SbxSet regions;
+	int image_number; /* -1 = undeclared */
+	SbxSet binaries;
+	int isolation; /* -1 = undeclared; may be SBX_ISOLATION_UNKNOWN */
+	int egress;
+	int durability;
+	SbxSet restrictions;
+	Jsonb *network; /* NULL = none; a copy in the pool's context */
+	SbxSet semantics;
+	int64 granularity_ms; /* -1 = undeclared */
+	int64 max_lifetime_ms;
 } SbxProfile;
 
 typedef struct SbxSignals
@@ -24,13 +46,19 @@ typedef struct SbxSignals
 } SbxSignals;
 
 /*
- * Parse and validate a registration's documents; NULL means not given, which
- * gives the defaults.  Raise SB013 naming the path below "provider".
+ * Parse and validate a pool's documents; an absent value (jbvNull) gives the
+ * defaults.  path is the pool's own ("provider", "providers[0]").  Raise SB013.
+ * What is kept is allocated in the current memory context; texts are interned.
  */
-extern void sbx_profile_parse(Jsonb *jsonb, SbxProfile *profile);
-extern void sbx_signals_parse(Jsonb *jsonb, SbxSignals *signals);
+extern void sbx_profile_parse(const SbxPath *path, const JsonbValue *document,
+                              SbxDeclared *declared, SbxProfile *profile);
+extern void
+sbx_signals_parse(const SbxPath *path, const JsonbValue *document, SbxSignals *signals);
 
 /* Validate only: nothing reads a pool's capacity yet. */
-extern void sbx_capacity_check(Jsonb *jsonb);
+extern void sbx_capacity_check(const SbxPath *path, const JsonbValue *document);
+
+extern bool sbx_profile_has_capability(const SbxProfile *profile, int number);
+extern bool sbx_set_contains(const SbxSet *set, int number);
 
 #endif /* SBX_PROFILE_H */

@@ -8,29 +8,41 @@
  */
 #include "core/request.h"
 
-#define REQUEST SBX_DOCUMENT_REQUEST
-
 /*
  * Longest create timeout accepted: a day.  No provider holds a create for longer
  * than minutes; the bound keeps milliseconds far from overflow.
  */
 #define SBX_MAX_CREATE_TIMEOUT_SECONDS 86400
 
-static void
-read_resources(const JsonbValue *object, SbxRequest *request)
-{
-	static const char *const keys[] = {"cpu", "memoryMb", "diskMb", "gpu"};
-	JsonbValue member[lengthof(keys)];
-	SbxResources *resources = &request->resources;
+/* Longest idempotency key. */
+#define SBX_MAX_IDEMPOTENCY_KEY 255
 
-	sbx_jsonb_members(REQUEST, "request.resources", object, keys, lengthof(keys),
-	                  member, NULL);
-	resources->cpu = sbx_jsonb_double(REQUEST, "request.resources.cpu", &member[0], 0);
-	resources->memory_mb =
-	    sbx_jsonb_int64(REQUEST, "request.resources.memoryMb", &member[1], 0);
-	resources->disk_mb =
-	    sbx_jsonb_int64(REQUEST, "request.resources.diskMb", &member[2], 0);
-	resources->gpu = sbx_jsonb_int64(REQUEST, "request.resources.gpu", &member[3], 0);
+#define RESERVED_LABEL_PREFIX "sbx-router-"
+
+SbxDeclared *
+sbx_declared_create(MemoryContext context)
+{
+	SbxDeclared *declared = MemoryContextAlloc(context, sizeof(SbxDeclared));
+
+	declared->capabilities = sbx_names_create(context);
+	declared->texts = sbx_names_create(context);
+	for (int i = 0; i < sbx_capability_count; i++)
+		(void) sbx_names_intern(declared->capabilities, sbx_capability_names[i]);
+	return declared;
+}
+
+/* --- lists ---------------------------------------------------------------- */
+
+static void
+read_names(const SbxPath *path, const JsonbValue *value, const SbxNames *known,
+           SbxNameList *list)
+{
+	list->names = sbx_jsonb_texts(path, value, &list->count);
+	if (list->count == 0)
+		return;
+	list->numbers = palloc(sizeof(int) * list->count);
+	for (int i = 0; i < list->count; i++)
+		list->numbers[i] = sbx_names_find(known, list->names[i]);
 }
 
 /*
@@ -38,51 +50,124 @@ read_resources(const JsonbValue *object, SbxRequest *request)
  * forbidden capability must not pass silently.
  */
 static void
-check_known(const char *path, const char *name, const SbxNames *declared)
+read_capabilities(const SbxPath *path, const JsonbValue *value,
+                  const SbxDeclared *declared, SbxNameList *list)
 {
-	char *hint;
-
-	for (int i = 0; i < sbx_capability_count; i++)
+	read_names(path, value, declared->capabilities, list);
+	for (int i = 0; i < list->count; i++)
 	{
-		if (strcmp(name, sbx_capability_names[i]) == 0)
-			return;
+		if (!sbx_is_capability_name(list->names[i]))
+			sbx_refuse(path, SBX_REASON_BAD_FORMAT, NULL);
+		if (list->numbers[i] < 0)
+			sbx_refuse(path, SBX_REASON_UNKNOWN_NAME,
+			           sbx_error_nearest_hint(list->names[i],
+			                                  sbx_names_all(declared->capabilities),
+			                                  sbx_names_count(declared->capabilities)));
 	}
-	for (int i = 0; i < declared->count; i++)
-	{
-		if (strcmp(name, declared->names[i]) == 0)
-			return;
-	}
-	hint = sbx_error_nearest_hint(name, declared->names, declared->count);
-	if (hint == NULL)
-		hint = sbx_error_nearest_hint(name, sbx_capability_names, sbx_capability_count);
-	sbx_error_document(REQUEST, path, SBX_REASON_UNKNOWN_NAME, hint);
 }
 
-static char **
-read_capabilities(const char *path, const JsonbValue *value, const SbxNames *declared,
-                  int *count)
-{
-	char **names = sbx_jsonb_texts(REQUEST, path, value, count);
+/* --- the parts, in the order of the language --------------------------------- */
 
-	for (int i = 0; i < *count; i++)
-	{
-		if (!sbx_is_capability_name(names[i]))
-			sbx_error_document(REQUEST, path, SBX_REASON_BAD_FORMAT, NULL);
-		check_known(path, names[i], declared);
-	}
-	return names;
+static void
+read_resources(const SbxPath *path, const JsonbValue *object, SbxRequest *request)
+{
+	static const char *const keys[] = {"cpu", "memoryMb", "diskMb", "gpu"};
+	JsonbValue member[lengthof(keys)];
+	SbxResources *resources = &request->resources;
+
+	sbx_jsonb_members(path, object, keys, lengthof(keys), member, NULL);
+	resources->cpu = sbx_jsonb_double(SBX_MEMBER(path, keys[0]), &member[0], 0);
+	resources->memory_mb = sbx_jsonb_int64(SBX_MEMBER(path, keys[1]), &member[1], 0);
+	resources->disk_mb = sbx_jsonb_int64(SBX_MEMBER(path, keys[2]), &member[2], 0);
+	resources->gpu = sbx_jsonb_int64(SBX_MEMBER(path, keys[3]), &member[3], 0);
 }
 
 static void
-refuse_if_present(const char *path, const JsonbValue *value)
+read_image(const SbxPath *path, const JsonbValue *object, const SbxDeclared *declared,
+           SbxRequest *request)
 {
-	if (value->type != jbvNull)
-		sbx_error_not_built(path);
+	static const char *const keys[] = {"identity", "requiredBinaries"};
+	JsonbValue member[lengthof(keys)];
+
+	sbx_jsonb_members(path, object, keys, lengthof(keys), member, NULL);
+	request->image_identity = sbx_jsonb_text(SBX_MEMBER(path, keys[0]), &member[0]);
+	if (request->image_identity != NULL)
+		request->image_number =
+		    sbx_names_find(declared->texts, request->image_identity);
+	read_names(SBX_MEMBER(path, keys[1]), &member[1], declared->texts,
+	           &request->binaries);
 }
 
 static void
-read_requirements(const JsonbValue *object, const SbxNames *declared,
-                  SbxRequest *request)
+read_network(const SbxPath *path, const JsonbValue *object, SbxRequest *request)
+{
+	JsonbIterator *iterator;
+	JsonbIteratorToken token;
+	JsonbValue item;
+	int n = 0;
+
+	sbx_jsonb_any_object(path, object);
+	if (object->type == jbvNull)
+		return;
+	request->network = palloc(sizeof(SbxNetworkNeed) *
+	                          (JsonContainerSize(object->val.binary.data) + 1));
+	iterator = JsonbIteratorInit(object->val.binary.data);
+	(void) JsonbIteratorNext(&iterator, &item, true);
+	while ((token = JsonbIteratorNext(&iterator, &item, true)) != WJB_END_OBJECT)
+	{
+		if (token == WJB_KEY)
+			request->network[n].key =
+			    pnstrdup(item.val.string.val, item.val.string.len);
+		else if (item.type != jbvNull) /* null equals absence: no need */
+			request->network[n++].value = item;
+	}
+	request->network_count = n;
+}
+
+static void
+read_timeout(const SbxPath *path, const JsonbValue *object, const SbxDeclared *declared,
+             SbxRequest *request)
+{
+	static const char *const keys[] = {"semantics", "granularityMs",
+	                                   "maxReadyLatencyMs", "requiredSandboxLifetimeMs",
+	                                   "completionBudgetMs"};
+	JsonbValue member[lengthof(keys)];
+
+	sbx_jsonb_members(path, object, keys, lengthof(keys), member, NULL);
+	read_names(SBX_MEMBER(path, keys[0]), &member[0], declared->texts,
+	           &request->semantics);
+	request->granularity_ms =
+	    sbx_jsonb_int64(SBX_MEMBER(path, keys[1]), &member[1], -1);
+	request->max_ready_latency_ms =
+	    sbx_jsonb_int64(SBX_MEMBER(path, keys[2]), &member[2], -1);
+	request->required_lifetime_ms =
+	    sbx_jsonb_int64(SBX_MEMBER(path, keys[3]), &member[3], -1);
+	request->completion_budget_ms =
+	    sbx_jsonb_int64(SBX_MEMBER(path, keys[4]), &member[4], -1);
+}
+
+static void
+read_capability_needs(const SbxPath *path, const JsonbValue *member,
+                      const SbxDeclared *declared, SbxRequest *request)
+{
+	const SbxPath *forbidden_path = SBX_MEMBER(path, "forbiddenCapabilities");
+
+	read_capabilities(SBX_MEMBER(path, "requiredCapabilities"), &member[0], declared,
+	                  &request->required);
+	read_capabilities(forbidden_path, &member[1], declared, &request->forbidden);
+	for (int i = 0; i < request->forbidden.count; i++)
+	{
+		for (int j = 0; j < request->required.count; j++)
+		{
+			if (request->forbidden.numbers[i] == request->required.numbers[j])
+				sbx_refuse(forbidden_path, SBX_REASON_CONFLICT, NULL);
+		}
+	}
+}
+
+static void
+read_requirements(const SbxPath *path, const JsonbValue *object,
+                  const SbxDeclared *declared, SbxRequest *request)
 {
 	static const char *const keys[] = {"requiredCapabilities",
 	                                   "forbiddenCapabilities",
@@ -94,114 +179,172 @@ read_requirements(const JsonbValue *object, const SbxNames *declared,
 	                                   "network",
 	                                   "timeout"};
 	JsonbValue member[lengthof(keys)];
-	const char *forbidden_path = "request.requires.forbiddenCapabilities";
 
-	sbx_jsonb_members(REQUEST, "request.requires", object, keys, lengthof(keys), member,
-	                  NULL);
-	request->required =
-	    read_capabilities("request.requires.requiredCapabilities", &member[0], declared,
-	                      &request->required_count);
-	request->forbidden = read_capabilities(forbidden_path, &member[1], declared,
-	                                       &request->forbidden_count);
-	for (int i = 0; i < request->forbidden_count; i++)
-	{
-		for (int j = 0; j < request->required_count; j++)
-		{
-			if (strcmp(request->forbidden[i], request->required[j]) == 0)
-				sbx_error_document(REQUEST, forbidden_path, SBX_REASON_CONFLICT, NULL);
-		}
-	}
-	for (size_t i = 2; i < lengthof(keys); i++)
-		refuse_if_present(sbx_jsonb_path("request.requires", keys[i]), &member[i]);
+	sbx_jsonb_members(path, object, keys, lengthof(keys), member, NULL);
+	read_capability_needs(path, member, declared, request);
+	read_image(SBX_MEMBER(path, "image"), &member[2], declared, request);
+
+	/* A requirement of "unknown" isolation would mean nothing. */
+	request->isolation = sbx_jsonb_word(SBX_MEMBER(path, "isolation"), &member[3],
+	                                    sbx_isolation_names, SBX_ISOLATION_UNKNOWN, -1);
+	request->egress = sbx_jsonb_word(SBX_MEMBER(path, "egress"), &member[4],
+	                                 sbx_egress_names, sbx_egress_count, -1);
+	request->durability =
+	    sbx_jsonb_word(SBX_MEMBER(path, "stateDurability"), &member[5],
+	                   sbx_durability_names, sbx_durability_count, -1);
+	read_names(SBX_MEMBER(path, "restrictions"), &member[6], declared->texts,
+	           &request->restrictions);
+	read_network(SBX_MEMBER(path, "network"), &member[7], request);
+	read_timeout(SBX_MEMBER(path, "timeout"), &member[8], declared, request);
 }
 
 static void
-read_routing(const JsonbValue *object, SbxRequest *request)
+read_region(const SbxPath *path, const JsonbValue *object, const SbxDeclared *declared,
+            SbxRequest *request)
+{
+	static const char *const keys[] = {"preferred", "required"};
+	const SbxPath *preferred_path = SBX_MEMBER(path, keys[0]);
+	JsonbValue member[lengthof(keys)];
+
+	sbx_jsonb_members(path, object, keys, lengthof(keys), member, NULL);
+	read_names(preferred_path, &member[0], declared->texts,
+	           &request->preferred_regions);
+	request->region_required =
+	    sbx_jsonb_bool(SBX_MEMBER(path, keys[1]), &member[1], false);
+	if (request->region_required && request->preferred_regions.count == 0)
+		sbx_refuse(preferred_path, SBX_REASON_MISSING, NULL);
+}
+
+static void
+read_routing(const SbxPath *path, const JsonbValue *object, SbxRequest *request)
 {
 	static const char *const keys[] = {"strategy", "latencyObjective",
 	                                   "acquisitionFallback", "maxAcquisitionAttempts"};
 	JsonbValue member[lengthof(keys)];
 
-	sbx_jsonb_members(REQUEST, "request.routing", object, keys, lengthof(keys), member,
-	                  NULL);
+	sbx_jsonb_members(path, object, keys, lengthof(keys), member, NULL);
 	request->strategy =
-	    sbx_jsonb_word(REQUEST, "request.routing.strategy", &member[0],
-	                   sbx_strategy_names, SBX_STRATEGY_COUNT, SBX_STRATEGY_BALANCED);
+	    sbx_jsonb_word(SBX_MEMBER(path, keys[0]), &member[0], sbx_strategy_names,
+	                   SBX_STRATEGY_COUNT, SBX_STRATEGY_BALANCED);
 	request->objective =
-	    sbx_jsonb_word(REQUEST, "request.routing.latencyObjective", &member[1],
-	                   sbx_objective_names, SBX_OBJECTIVE_COUNT, SBX_OBJECTIVE_READY);
-	for (size_t i = 2; i < lengthof(keys); i++)
-		refuse_if_present(sbx_jsonb_path("request.routing", keys[i]), &member[i]);
+	    sbx_jsonb_word(SBX_MEMBER(path, keys[1]), &member[1], sbx_objective_names,
+	                   SBX_OBJECTIVE_COUNT, SBX_OBJECTIVE_READY);
+	request->fallback_allowed =
+	    sbx_jsonb_word(SBX_MEMBER(path, keys[2]), &member[2], sbx_fallback_names,
+	                   sbx_fallback_count, 0) == 0;
+	request->max_attempts = SBX_DEFAULT_ATTEMPTS;
+	if (member[3].type != jbvNull)
+		request->max_attempts =
+		    sbx_jsonb_range(SBX_MEMBER(path, keys[3]), &member[3], 1, SBX_MAX_ATTEMPTS);
+}
+
+/*
+ * Any concrete affinity bypasses routing, whatever its shape: it is another
+ * system's business.
+ */
+static void
+read_placement(const SbxPath *path, const JsonbValue *object, SbxRequest *request)
+{
+	static const char *const keys[] = {"authority", "nodeAffinity"};
+	JsonbValue member[lengthof(keys)];
+	int authority;
+
+	sbx_jsonb_members(path, object, keys, lengthof(keys), member, NULL);
+	authority = sbx_jsonb_word(SBX_MEMBER(path, keys[0]), &member[0],
+	                           sbx_authority_names, sbx_authority_count, 0);
+	request->routable = authority == 0 && member[1].type == jbvNull;
 }
 
 static void
-read_env(const JsonbValue *value, SbxRequest *request)
+read_env(const SbxPath *path, const JsonbValue *value, SbxRequest *request)
 {
-	request->env = sbx_jsonb_pairs(REQUEST, "request.launch.env", value, false,
-	                               &request->env_count);
+	request->env = sbx_jsonb_pairs(path, value, false, &request->env_count);
 	for (int i = 0; i < request->env_count; i++)
 	{
 		if (!sbx_is_environment_name(request->env[i].key))
-			sbx_error_document(
-			    REQUEST, sbx_jsonb_path("request.launch.env", request->env[i].key),
-			    SBX_REASON_BAD_FORMAT, NULL);
+			sbx_refuse(SBX_MEMBER(path, request->env[i].key), SBX_REASON_BAD_FORMAT,
+			           NULL);
 	}
 }
 
 static void
-read_labels(const JsonbValue *value, SbxRequest *request)
+read_labels(const SbxPath *path, const JsonbValue *value, SbxRequest *request)
 {
-	request->labels = sbx_jsonb_pairs(REQUEST, "request.launch.labels", value, false,
-	                                  &request->label_count);
+	request->labels = sbx_jsonb_pairs(path, value, false, &request->label_count);
 	for (int i = 0; i < request->label_count; i++)
 	{
-		if (strncmp(request->labels[i].key, "sbx-router-", strlen("sbx-router-")) == 0)
-			sbx_error_document(
-			    REQUEST,
-			    sbx_jsonb_path("request.launch.labels", request->labels[i].key),
-			    SBX_REASON_RESERVED, NULL);
+		if (strncmp(request->labels[i].key, RESERVED_LABEL_PREFIX,
+		            strlen(RESERVED_LABEL_PREFIX)) == 0)
+			sbx_refuse(SBX_MEMBER(path, request->labels[i].key), SBX_REASON_RESERVED,
+			           NULL);
 	}
 }
 
 static void
-read_launch(const JsonbValue *object, SbxRequest *request)
+read_launch(const SbxPath *path, const JsonbValue *object, SbxRequest *request)
 {
 	static const char *const keys[] = {"name", "env", "labels", "createTimeoutSeconds"};
-	const char *timeout_path = "request.launch.createTimeoutSeconds";
 	JsonbValue member[lengthof(keys)];
-	int64 seconds;
 
-	sbx_jsonb_members(REQUEST, "request.launch", object, keys, lengthof(keys), member,
-	                  NULL);
-	request->name = sbx_jsonb_text(REQUEST, "request.launch.name", &member[0]);
-	read_env(&member[1], request);
-	read_labels(&member[2], request);
-	seconds = sbx_jsonb_int64(REQUEST, timeout_path, &member[3], 0);
-	if (member[3].type != jbvNull &&
-	    (seconds < 1 || seconds > SBX_MAX_CREATE_TIMEOUT_SECONDS))
-		sbx_error_document(REQUEST, timeout_path, SBX_REASON_OUT_OF_RANGE, NULL);
-	request->create_timeout_ms = seconds * 1000;
+	sbx_jsonb_members(path, object, keys, lengthof(keys), member, NULL);
+	request->name = sbx_jsonb_text(SBX_MEMBER(path, keys[0]), &member[0]);
+	read_env(SBX_MEMBER(path, keys[1]), &member[1], request);
+	read_labels(SBX_MEMBER(path, keys[2]), &member[2], request);
+	if (member[3].type != jbvNull)
+		request->create_timeout_ms =
+		    sbx_jsonb_range(SBX_MEMBER(path, keys[3]), &member[3], 1,
+		                    SBX_MAX_CREATE_TIMEOUT_SECONDS) *
+		    1000;
+}
+
+static void
+read_idempotency_key(const SbxPath *path, const JsonbValue *value, SbxRequest *request)
+{
+	request->idempotency_key = sbx_jsonb_text(path, value);
+	if (request->idempotency_key == NULL)
+		return;
+	if (strlen(request->idempotency_key) > SBX_MAX_IDEMPOTENCY_KEY)
+		sbx_refuse(path, SBX_REASON_TOO_LARGE, NULL);
+	for (const char *c = request->idempotency_key; *c != '\0'; c++)
+	{
+		if (*c < ' ' || *c > '~')
+			sbx_refuse(path, SBX_REASON_BAD_FORMAT, NULL);
+	}
 }
 
 SbxRequest *
-sbx_request_parse(Jsonb *jsonb, const SbxNames *declared)
+sbx_request_parse(Jsonb *jsonb, const SbxDeclared *declared)
 {
 	static const char *const keys[] = {"resources", "requires",      "region",
 	                                   "routing",   "placement",     "providerId",
 	                                   "launch",    "idempotencyKey"};
-	JsonbValue root;
+	const SbxPath root = {SBX_DOCUMENT_REQUEST, NULL, "request"};
+	const SbxPath *path = &root;
+	JsonbValue document;
 	JsonbValue member[lengthof(keys)];
 	SbxRequest *request = palloc0(sizeof(SbxRequest));
 
-	sbx_jsonb_document(REQUEST, "request", jsonb, &root);
-	sbx_jsonb_members(REQUEST, "request", &root, keys, lengthof(keys), member, NULL);
-	read_resources(&member[0], request);
-	read_requirements(&member[1], declared, request);
-	refuse_if_present("request.region", &member[2]);
-	read_routing(&member[3], request);
-	refuse_if_present("request.placement", &member[4]);
-	request->provider_id = sbx_jsonb_text(REQUEST, "request.providerId", &member[5]);
-	read_launch(&member[6], request);
-	refuse_if_present("request.idempotencyKey", &member[7]);
+	request->image_number = -1;
+	sbx_jsonb_document(path, jsonb, &document);
+	sbx_jsonb_members(path, &document, keys, lengthof(keys), member, NULL);
+	read_resources(SBX_MEMBER(path, keys[0]), &member[0], request);
+	read_requirements(SBX_MEMBER(path, keys[1]), &member[1], declared, request);
+	read_region(SBX_MEMBER(path, keys[2]), &member[2], declared, request);
+	read_routing(SBX_MEMBER(path, keys[3]), &member[3], request);
+	read_placement(SBX_MEMBER(path, keys[4]), &member[4], request);
+	request->provider_id = sbx_jsonb_text(SBX_MEMBER(path, keys[5]), &member[5]);
+	read_launch(SBX_MEMBER(path, keys[6]), &member[6], request);
+	read_idempotency_key(SBX_MEMBER(path, keys[7]), &member[7], request);
 	return request;
+}
+
+void
+sbx_request_check_routable(const SbxRequest *request)
+{
+	if (!request->routable)
+		ereport(ERROR,
+		        (errcode(SBX_ERRCODE_ROUTING_NOT_APPLICABLE),
+		         errmsg("this request's placement bypasses routing"),
+		         errhint("Only the placement authority \"provider\" without a node "
+		                 "affinity is routed.")));
 }

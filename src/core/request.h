@@ -6,7 +6,12 @@
 #define SBX_REQUEST_H
 
 #include "core/jsonread.h"
+#include "core/names.h"
 #include "core/vocabulary.h"
+
+/* Attempts of one acquisition: the default and the largest that may be asked for. */
+#define SBX_DEFAULT_ATTEMPTS 3
+#define SBX_MAX_ATTEMPTS     10
 
 typedef struct SbxResources
 {
@@ -16,15 +21,50 @@ typedef struct SbxResources
 	int64 gpu;       /* count */
 } SbxResources;
 
+/*
+ * A list of names in the request's order: the texts, and the numbers under which
+ * pools declare them (-1 = no pool does).
+ */
+typedef struct SbxNameList
+{
+	char **names;
+	int *numbers;
+	int count;
+} SbxNameList;
+
+/* A key of requires.network with the value that a pool has to declare. */
+typedef struct SbxNetworkNeed
+{
+	char *key;
+	JsonbValue value;
+} SbxNetworkNeed;
+
 typedef struct SbxRequest
 {
 	SbxResources resources;
-	char **required; /* capability names, request order */
-	int required_count;
-	char **forbidden;
-	int forbidden_count;
+	SbxNameList required; /* capabilities */
+	SbxNameList forbidden;
+	char *image_identity; /* NULL = any */
+	int image_number;     /* -1 = no pool declares it */
+	SbxNameList binaries;
+	int isolation;  /* floor; -1 = any */
+	int egress;     /* exact class; -1 = any */
+	int durability; /* floor; -1 = any */
+	SbxNameList restrictions;
+	SbxNetworkNeed *network; /* in jsonb key order */
+	int network_count;
+	SbxNameList semantics;
+	int64 granularity_ms;       /* -1 = any */
+	int64 max_ready_latency_ms; /* -1 = any */
+	int64 required_lifetime_ms; /* -1 = any */
+	int64 completion_budget_ms; /* -1 = not given; input of a signals resolver */
+	SbxNameList preferred_regions;
+	bool region_required;
 	SbxStrategy strategy;
 	SbxLatencyObjective objective;
+	bool fallback_allowed;
+	int max_attempts;
+	bool routable;     /* false: placement bypasses routing */
 	char *provider_id; /* NULL = any */
 	char *name;        /* launch.name, NULL = none */
 	SbxText *env;
@@ -32,20 +72,33 @@ typedef struct SbxRequest
 	SbxText *labels;
 	int label_count;
 	int64 create_timeout_ms; /* 0 = not given */
+	char *idempotency_key;   /* NULL = none */
 } SbxRequest;
 
-/* Capability names that the registered pools declare. */
-typedef struct SbxNames
+/*
+ * What the pools of a routing decision declare: numbers for texts, and which
+ * capability names are known.  Both tables belong to the same set of pools.
+ */
+typedef struct SbxDeclared
 {
-	const char *const *names;
-	int count;
-} SbxNames;
+	SbxNames *capabilities; /* the builtin names first */
+	SbxNames *texts;        /* regions, images, binaries, restrictions, semantics */
+} SbxDeclared;
+
+extern SbxDeclared *sbx_declared_create(MemoryContext context);
 
 /*
  * Parse and validate.  Raises SB001 naming the first fault in the order of the
- * request language, 0A000 for a part of the language that is not built.
- * Allocates in the current memory context.
+ * request language (unknown keys of an object before its members; a capability
+ * name that is neither builtin nor declared is a fault, too).  Allocates in the
+ * current memory context.
  */
-extern SbxRequest *sbx_request_parse(Jsonb *jsonb, const SbxNames *declared);
+extern SbxRequest *sbx_request_parse(Jsonb *jsonb, const SbxDeclared *declared);
+
+/* Raises SB002 when placement bypasses routing. */
+extern void sbx_request_check_routable(const SbxRequest *request);
+
+/* The request with every default filled in. */
+extern Jsonb *sbx_request_normalize(const SbxRequest *request);
 
 #endif /* SBX_REQUEST_H */

@@ -4,77 +4,257 @@
  */
 #include "core/route.h"
 
+#include "utils/builtins.h"
+#include "utils/numeric.h"
+
 /* Weights of the balanced strategy; they add up to 1. */
 #define COST_WEIGHT        0.35
 #define LATENCY_WEIGHT     0.25
 #define RELIABILITY_WEIGHT 0.40
 
-static bool
-declares(const SbxProfile *profile, const char *capability)
+/* --- rejections ------------------------------------------------------------- */
+
+static void
+append_rejection(SbxVerdict *verdict, SbxRule rule, int subject)
 {
-	for (int i = 0; i < profile->capability_count; i++)
+	int n = verdict->rejection_count;
+
+	/* Room doubles at 4, 8, 16, ...: most pools fail by a rule or two. */
+	if (verdict->rejections == NULL)
+		verdict->rejections = palloc(sizeof(SbxRejection) * 4);
+	else if (n >= 4 && (n & (n - 1)) == 0)
+		verdict->rejections =
+		    repalloc(verdict->rejections, sizeof(SbxRejection) * n * 2);
+	verdict->rejections[n].rule = rule;
+	verdict->rejections[n].subject = subject;
+	verdict->rejection_count++;
+}
+
+/* Note a rejection; true = nobody wants to hear of more. */
+static bool
+rejected(const SbxRouting *routing, SbxVerdict *verdict, SbxRule rule, int subject)
+{
+	verdict->eligible = false;
+	if (!routing->explain)
+		return true;
+	append_rejection(verdict, rule, subject);
+	return false;
+}
+
+void
+sbx_route_reject(const SbxRouting *routing, SbxVerdict *verdict, SbxRule rule)
+{
+	(void) rejected(routing, verdict, rule, 0);
+}
+
+#define REJECT_IF(condition, rule, subject)                                            \
+	do                                                                                 \
+	{                                                                                  \
+		if ((condition) && rejected(routing, verdict, (rule), (subject)))              \
+			return;                                                                    \
+	} while (0)
+
+/* --- declared facts, in the order of the rules -------------------------------- */
+
+static void
+filter_launch(const SbxRouting *routing, const SbxLaunchAbility *launch,
+              SbxVerdict *verdict)
+{
+	const SbxRequest *request = routing->request;
+
+	REJECT_IF(request->env_count > 0 && !launch->env, SBX_RULE_LAUNCH_FIELD,
+	          SBX_LAUNCH_ENV);
+	REJECT_IF(launch->max_labels >= 0 && request->label_count > launch->max_labels,
+	          SBX_RULE_LAUNCH_FIELD, SBX_LAUNCH_LABELS);
+	REJECT_IF(request->create_timeout_ms > 0 && !launch->create_timeout,
+	          SBX_RULE_LAUNCH_FIELD, SBX_LAUNCH_CREATE_TIMEOUT);
+	REJECT_IF(routing->detached && !launch->detached, SBX_RULE_DETACHED_LAUNCH, 0);
+}
+
+static void
+filter_capabilities(const SbxRouting *routing, const SbxProfile *profile,
+                    SbxVerdict *verdict)
+{
+	const SbxRequest *request = routing->request;
+
+	for (int i = 0; i < request->required.count; i++)
+		REJECT_IF(!sbx_profile_has_capability(profile, request->required.numbers[i]),
+		          SBX_RULE_CAPABILITY_REQUIRED, i);
+	for (int i = 0; i < request->forbidden.count; i++)
+		REJECT_IF(sbx_profile_has_capability(profile, request->forbidden.numbers[i]),
+		          SBX_RULE_CAPABILITY_FORBIDDEN, i);
+}
+
+static void
+filter_resources(const SbxRouting *routing, const SbxResources *declared,
+                 SbxVerdict *verdict)
+{
+	const SbxResources *requested = &routing->request->resources;
+
+	REJECT_IF(requested->cpu > declared->cpu, SBX_RULE_RESOURCE_CPU, 0);
+	REJECT_IF(requested->memory_mb > declared->memory_mb, SBX_RULE_RESOURCE_MEMORY, 0);
+	REJECT_IF(requested->disk_mb > declared->disk_mb, SBX_RULE_RESOURCE_DISK, 0);
+	REJECT_IF(requested->gpu > declared->gpu, SBX_RULE_RESOURCE_GPU, 0);
+}
+
+static void
+filter_set(const SbxRouting *routing, const SbxNameList *needed, const SbxSet *declared,
+           SbxRule rule, SbxVerdict *verdict)
+{
+	for (int i = 0; i < needed->count; i++)
+		REJECT_IF(!sbx_set_contains(declared, needed->numbers[i]), rule, i);
+}
+
+static void
+filter_classes(const SbxRouting *routing, const SbxProfile *profile,
+               SbxVerdict *verdict)
+{
+	const SbxRequest *request = routing->request;
+
+	/* Floors; "unknown" and undeclared (-1) reach none. */
+	REJECT_IF(request->isolation >= 0 && (profile->isolation < request->isolation ||
+	                                      profile->isolation == SBX_ISOLATION_UNKNOWN),
+	          SBX_RULE_ISOLATION, 0);
+	REJECT_IF(request->egress >= 0 && profile->egress != request->egress,
+	          SBX_RULE_EGRESS, 0);
+	REJECT_IF(request->durability >= 0 && profile->durability < request->durability,
+	          SBX_RULE_STATE_DURABILITY, 0);
+}
+
+static bool
+equal_values(JsonbValue *a, JsonbValue *b)
+{
+	if (a->type != b->type)
+		return false;
+	switch (a->type)
 	{
-		if (strcmp(profile->capabilities[i], capability) == 0)
+		case jbvString:
+			return a->val.string.len == b->val.string.len &&
+			       memcmp(a->val.string.val, b->val.string.val, a->val.string.len) == 0;
+		case jbvNumeric:
+			return DatumGetBool(DirectFunctionCall2(numeric_eq,
+			                                        NumericGetDatum(a->val.numeric),
+			                                        NumericGetDatum(b->val.numeric)));
+		case jbvBool:
+			return a->val.boolean == b->val.boolean;
+		case jbvBinary:
+			return compareJsonbContainers(a->val.binary.data, b->val.binary.data) == 0;
+		default:
+			return false;
+	}
+}
+
+static bool
+declares_network(const SbxProfile *profile, const SbxNetworkNeed *need)
+{
+	JsonbValue declared;
+	JsonbValue wanted = need->value;
+
+	return profile->network != NULL &&
+	       getKeyJsonValueFromContainer(&profile->network->root, need->key,
+	                                    strlen(need->key), &declared) != NULL &&
+	       equal_values(&wanted, &declared);
+}
+
+static void
+filter_network(const SbxRouting *routing, const SbxProfile *profile,
+               SbxVerdict *verdict)
+{
+	const SbxRequest *request = routing->request;
+
+	for (int i = 0; i < request->network_count; i++)
+		REJECT_IF(!declares_network(profile, &request->network[i]), SBX_RULE_NETWORK,
+		          i);
+}
+
+static void
+filter_timeout(const SbxRouting *routing, const SbxProfile *profile,
+               SbxVerdict *verdict)
+{
+	const SbxRequest *request = routing->request;
+
+	filter_set(routing, &request->semantics, &profile->semantics,
+	           SBX_RULE_TIMEOUT_SEMANTICS, verdict);
+	REJECT_IF(request->granularity_ms >= 0 &&
+	              (profile->granularity_ms < 0 ||
+	               profile->granularity_ms > request->granularity_ms),
+	          SBX_RULE_TIMEOUT_GRANULARITY, 0);
+
+	/* Unknown is smaller than everything, unbounded larger. */
+	REJECT_IF(request->required_lifetime_ms >= 0 &&
+	              profile->max_lifetime_ms < request->required_lifetime_ms,
+	          SBX_RULE_SANDBOX_LIFETIME, 0);
+}
+
+/* Any overlap will do. */
+static bool
+offers_region(const SbxRequest *request, const SbxProfile *profile)
+{
+	for (int i = 0; i < request->preferred_regions.count; i++)
+	{
+		if (sbx_set_contains(&profile->regions, request->preferred_regions.numbers[i]))
 			return true;
 	}
 	return false;
 }
 
-static void
-filter_capabilities(const SbxRequest *request, const SbxProfile *profile,
-                    SbxVerdict *verdict)
+void
+sbx_route_filter(const SbxRouting *routing, const SbxPool *pool, SbxVerdict *verdict)
 {
-	for (int i = 0; i < request->required_count; i++)
-	{
-		if (!declares(profile, request->required[i]))
-			sbx_route_reject(verdict,
-			                 psprintf("CAPABILITY_REQUIRED:%s", request->required[i]));
-	}
-	for (int i = 0; i < request->forbidden_count; i++)
-	{
-		if (declares(profile, request->forbidden[i]))
-			sbx_route_reject(
-			    verdict, psprintf("CAPABILITY_FORBIDDEN:%s", request->forbidden[i]));
-	}
-}
+	const SbxRequest *request = routing->request;
+	const SbxProfile *profile = &pool->profile;
 
-static void
-filter_resources(const SbxResources *requested, const SbxResources *declared,
-                 SbxVerdict *verdict)
-{
-	if (requested->cpu > declared->cpu)
-		sbx_route_reject(verdict, "RESOURCE_CPU");
-	if (requested->memory_mb > declared->memory_mb)
-		sbx_route_reject(verdict, "RESOURCE_MEMORY");
-	if (requested->disk_mb > declared->disk_mb)
-		sbx_route_reject(verdict, "RESOURCE_DISK");
-	if (requested->gpu > declared->gpu)
-		sbx_route_reject(verdict, "RESOURCE_GPU");
+/* Each group stops by itself; after one that rejected there is no use in the next. */
+#define UNLESS_DONE                                                                    \
+	if (!verdict->eligible && !routing->explain)                                       \
+	return
+
+	verdict->eligible = true;
+	REJECT_IF(request->provider_id != NULL &&
+	              strcmp(request->provider_id, pool->id) != 0,
+	          SBX_RULE_PROVIDER_ID, 0);
+	REJECT_IF(!pool->enabled, SBX_RULE_PROVIDER_DISABLED, 0);
+	if (pool->launch != NULL)
+		filter_launch(routing, pool->launch, verdict);
+	UNLESS_DONE;
+	filter_capabilities(routing, profile, verdict);
+	UNLESS_DONE;
+	filter_resources(routing, &profile->resources, verdict);
+	UNLESS_DONE;
+	REJECT_IF(request->image_identity != NULL &&
+	              (request->image_number < 0 ||
+	               profile->image_number != request->image_number),
+	          SBX_RULE_IMAGE_IDENTITY, 0);
+	filter_set(routing, &request->binaries, &profile->binaries, SBX_RULE_IMAGE_BINARIES,
+	           verdict);
+	UNLESS_DONE;
+	filter_classes(routing, profile, verdict);
+	UNLESS_DONE;
+	filter_set(routing, &request->restrictions, &profile->restrictions,
+	           SBX_RULE_RESTRICTION, verdict);
+	UNLESS_DONE;
+	filter_network(routing, profile, verdict);
+	UNLESS_DONE;
+	filter_timeout(routing, profile, verdict);
+	UNLESS_DONE;
+	REJECT_IF(request->region_required && !offers_region(request, profile),
+	          SBX_RULE_REGION, 0);
+#undef UNLESS_DONE
 }
 
 void
-sbx_route_filter(const SbxRequest *request, const SbxPool *pool, SbxVerdict *verdict)
+sbx_route_filter_signals(const SbxRouting *routing, SbxVerdict *verdict)
 {
-	if (request->provider_id != NULL && strcmp(request->provider_id, pool->id) != 0)
-		sbx_route_reject(verdict, "PROVIDER_ID");
-	if (!pool->enabled)
-		sbx_route_reject(verdict, "PROVIDER_DISABLED");
-	filter_capabilities(request, &pool->profile, verdict);
-	filter_resources(&request->resources, &pool->profile.resources, verdict);
+	const SbxRequest *request = routing->request;
+	const SbxSignals *signals = &verdict->pool->signals;
+
+	REJECT_IF(!signals->available, SBX_RULE_AVAILABILITY, 0);
+	REJECT_IF(request->max_ready_latency_ms >= 0 &&
+	              signals->ready_latency_ms > request->max_ready_latency_ms,
+	          SBX_RULE_READY_LATENCY, 0);
 }
 
-void
-sbx_route_reject(SbxVerdict *verdict, const char *code)
-{
-	verdict->rejections = lappend(verdict->rejections, unconstify(char *, code));
-}
-
-void
-sbx_route_filter_signals(SbxVerdict *verdict)
-{
-	if (!verdict->pool->signals.available)
-		sbx_route_reject(verdict, "AVAILABILITY");
-}
+/* --- rank ------------------------------------------------------------------------ */
 
 static double
 latency_of(const SbxSignals *signals, SbxLatencyObjective objective)
@@ -105,7 +285,7 @@ find_ranges(const SbxRequest *request, const SbxVerdict *verdicts, int count)
 		const SbxSignals *signals = &verdicts[i].pool->signals;
 		double latency = latency_of(signals, request->objective);
 
-		if (!sbx_verdict_eligible(&verdicts[i]))
+		if (!verdicts[i].eligible)
 			continue;
 		if (first || signals->estimated_cost < ranges.min_cost)
 			ranges.min_cost = signals->estimated_cost;
@@ -206,30 +386,258 @@ compare_verdicts(const void *left, const void *right, void *arg)
 	const SbxVerdict *b = right;
 	int order = 0;
 
-	if (sbx_verdict_eligible(a) != sbx_verdict_eligible(b))
-		return sbx_verdict_eligible(a) ? -1 : 1;
-	if (sbx_verdict_eligible(a))
+	if (a->eligible != b->eligible)
+		return a->eligible ? -1 : 1;
+	if (a->eligible)
 		order = compare_by_strategy(arg, a, b);
 	return order != 0 ? order : strcmp(a->pool->id, b->pool->id);
 }
 
-int
-sbx_route_rank(const SbxRequest *request, SbxVerdict *verdicts, int count)
+/*
+ * Move the best few to the front, in order, without sorting the rest: each eligible
+ * one is inserted into a short list, if it belongs there.
+ */
+static void
+select_best(const SbxRequest *request, SbxVerdict *verdicts, int count, int wanted)
 {
+	SbxVerdict best[SBX_MAX_ATTEMPTS];
+	int found = 0;
+
+	for (int i = 0; i < count; i++)
+	{
+		int place = found;
+
+		if (!verdicts[i].eligible)
+			continue;
+		while (place > 0 && compare_verdicts(&verdicts[i], &best[place - 1],
+		                                     unconstify(SbxRequest *, request)) < 0)
+			place--;
+		if (place >= wanted)
+			continue;
+		if (found < wanted)
+			found++;
+		memmove(&best[place + 1], &best[place],
+		        sizeof(SbxVerdict) * (found - place - 1));
+		best[place] = verdicts[i];
+	}
+	memcpy(verdicts, best, sizeof(SbxVerdict) * found);
+}
+
+int
+sbx_route_rank(const SbxRouting *routing, SbxVerdict *verdicts, int count, int wanted)
+{
+	const SbxRequest *request = routing->request;
 	Ranges ranges = find_ranges(request, verdicts, count);
 	int eligible = 0;
 
 	for (int i = 0; i < count; i++)
 	{
-		if (sbx_verdict_eligible(&verdicts[i]))
-			score(request, &ranges, &verdicts[i]);
-	}
-	qsort_arg(verdicts, count, sizeof(SbxVerdict), compare_verdicts,
-	          unconstify(SbxRequest *, request));
-	while (eligible < count && sbx_verdict_eligible(&verdicts[eligible]))
-	{
-		verdicts[eligible].position = eligible + 1;
+		if (!verdicts[i].eligible)
+			continue;
+		score(request, &ranges, &verdicts[i]);
 		eligible++;
 	}
+	if (!routing->explain && wanted <= SBX_MAX_ATTEMPTS)
+		select_best(request, verdicts, count, wanted);
+	else
+		qsort_arg(verdicts, count, sizeof(SbxVerdict), compare_verdicts,
+		          unconstify(SbxRequest *, request));
+	for (int i = 0; i < Min(eligible, routing->explain ? eligible : wanted); i++)
+		verdicts[i].position = i + 1;
 	return eligible;
+}
+
+/* --- codes and words ---------------------------------------------------------------- */
+
+static const char *const launch_field_names[] = {"env", "labels",
+                                                 "createTimeoutSeconds"};
+
+/* What a rule with a subject is about; NULL for one without. */
+static const char *
+subject_of(const SbxRequest *request, const SbxRejection *rejection)
+{
+	int i = rejection->subject;
+
+	switch ((SbxRule) rejection->rule)
+	{
+		case SBX_RULE_LAUNCH_FIELD:
+			return launch_field_names[i];
+		case SBX_RULE_CAPABILITY_REQUIRED:
+			return request->required.names[i];
+		case SBX_RULE_CAPABILITY_FORBIDDEN:
+			return request->forbidden.names[i];
+		case SBX_RULE_IMAGE_BINARIES:
+			return request->binaries.names[i];
+		case SBX_RULE_RESTRICTION:
+			return request->restrictions.names[i];
+		case SBX_RULE_NETWORK:
+			return request->network[i].key;
+		case SBX_RULE_TIMEOUT_SEMANTICS:
+			return request->semantics.names[i];
+		default:
+			return NULL;
+	}
+}
+
+/* In the order of SbxRule. */
+static const char *const rule_codes[] = {
+    "PROVIDER_ID",
+    "PROVIDER_DISABLED",
+    "LAUNCH_FIELD",
+    "DETACHED_LAUNCH",
+    "CAPABILITY_REQUIRED",
+    "CAPABILITY_FORBIDDEN",
+    "RESOURCE_CPU",
+    "RESOURCE_MEMORY",
+    "RESOURCE_DISK",
+    "RESOURCE_GPU",
+    "IMAGE_IDENTITY",
+    "IMAGE_BINARIES",
+    "ISOLATION",
+    "EGRESS",
+    "STATE_DURABILITY",
+    "RESTRICTION",
+    "NETWORK",
+    "TIMEOUT_SEMANTICS",
+    "TIMEOUT_GRANULARITY",
+    "SANDBOX_LIFETIME",
+    "REGION",
+    "CREDENTIALS",
+    "AVAILABILITY",
+    "READY_LATENCY",
+};
+
+char *
+sbx_route_code(const SbxRequest *request, const SbxRejection *rejection)
+{
+	const char *subject = subject_of(request, rejection);
+
+	StaticAssertStmt(lengthof(rule_codes) == SBX_RULE_READY_LATENCY + 1,
+	                 "a code for every rule");
+	if (subject == NULL)
+		return pstrdup(rule_codes[rejection->rule]);
+	return psprintf("%s:%s", rule_codes[rejection->rule], subject);
+}
+
+static const char *
+word_or_nothing(const char *const *words, int word)
+{
+	return word < 0 ? "nothing" : words[word];
+}
+
+static char *
+resource_words(const char *what, const char *unit, int64 declared, int64 asked)
+{
+	return psprintf("declares " INT64_FORMAT
+	                " %s of %s, request asks for " INT64_FORMAT,
+	                declared, unit, what, asked);
+}
+
+static char *
+class_words(const SbxRequest *request, const SbxProfile *profile, SbxRule rule)
+{
+	switch (rule)
+	{
+		case SBX_RULE_ISOLATION:
+			return psprintf(
+			    "declares %s isolation, request asks for %s",
+			    profile->isolation < 0 ? "no" : sbx_isolation_names[profile->isolation],
+			    sbx_isolation_names[request->isolation]);
+		case SBX_RULE_EGRESS:
+			return psprintf("declares %s as egress, request asks for %s",
+			                word_or_nothing(sbx_egress_names, profile->egress),
+			                sbx_egress_names[request->egress]);
+		default:
+			return psprintf("declares %s as state durability, request asks for %s",
+			                word_or_nothing(sbx_durability_names, profile->durability),
+			                sbx_durability_names[request->durability]);
+	}
+}
+
+static char *
+time_words(const SbxRequest *request, const SbxPool *pool, SbxRule rule)
+{
+	const SbxProfile *profile = &pool->profile;
+
+	switch (rule)
+	{
+		case SBX_RULE_TIMEOUT_GRANULARITY:
+			if (profile->granularity_ms < 0)
+				return pstrdup("declares no timeout granularity");
+			return psprintf("timeout granularity of " INT64_FORMAT
+			                " ms is coarser than " INT64_FORMAT " ms",
+			                profile->granularity_ms, request->granularity_ms);
+		case SBX_RULE_SANDBOX_LIFETIME:
+			if (profile->max_lifetime_ms < 0)
+				return pstrdup("does not say how long a sandbox may live");
+			return psprintf("sandboxes live " INT64_FORMAT
+			                " ms at most, request needs " INT64_FORMAT " ms",
+			                profile->max_lifetime_ms, request->required_lifetime_ms);
+		default:
+			return psprintf(
+			    "is ready after %.15g ms, request allows " INT64_FORMAT " ms",
+			    pool->signals.ready_latency_ms, request->max_ready_latency_ms);
+	}
+}
+
+char *
+sbx_route_words(const SbxRequest *request, const SbxPool *pool,
+                const SbxRejection *rejection)
+{
+	const SbxResources *asked = &request->resources;
+	const SbxResources *has = &pool->profile.resources;
+	const char *subject = subject_of(request, rejection);
+
+	switch ((SbxRule) rejection->rule)
+	{
+		case SBX_RULE_PROVIDER_ID:
+			return psprintf("request asks for provider \"%s\"", request->provider_id);
+		case SBX_RULE_PROVIDER_DISABLED:
+			return pstrdup("registration is disabled");
+		case SBX_RULE_LAUNCH_FIELD:
+			return psprintf("cannot carry launch.%s of this request", subject);
+		case SBX_RULE_DETACHED_LAUNCH:
+			return pstrdup("cannot launch detached");
+		case SBX_RULE_CAPABILITY_REQUIRED:
+			return psprintf("does not declare capability \"%s\"", subject);
+		case SBX_RULE_CAPABILITY_FORBIDDEN:
+			return psprintf("declares forbidden capability \"%s\"", subject);
+		case SBX_RULE_RESOURCE_CPU:
+			return psprintf("declares %.15g vCPU, request asks for %.15g", has->cpu,
+			                asked->cpu);
+		case SBX_RULE_RESOURCE_MEMORY:
+			return resource_words("memory", "MiB", has->memory_mb, asked->memory_mb);
+		case SBX_RULE_RESOURCE_DISK:
+			return resource_words("disk", "MiB", has->disk_mb, asked->disk_mb);
+		case SBX_RULE_RESOURCE_GPU:
+			return psprintf("declares a GPU count of " INT64_FORMAT
+			                ", request asks for " INT64_FORMAT,
+			                has->gpu, asked->gpu);
+		case SBX_RULE_IMAGE_IDENTITY:
+			return psprintf("does not declare image \"%s\"", request->image_identity);
+		case SBX_RULE_IMAGE_BINARIES:
+			return psprintf("image does not declare binary \"%s\"", subject);
+		case SBX_RULE_ISOLATION:
+		case SBX_RULE_EGRESS:
+		case SBX_RULE_STATE_DURABILITY:
+			return class_words(request, &pool->profile, rejection->rule);
+		case SBX_RULE_RESTRICTION:
+			return psprintf("does not declare restriction \"%s\"", subject);
+		case SBX_RULE_NETWORK:
+			return psprintf("does not declare network \"%s\" with the value asked for",
+			                subject);
+		case SBX_RULE_TIMEOUT_SEMANTICS:
+			return psprintf("does not declare timeout semantics \"%s\"", subject);
+		case SBX_RULE_TIMEOUT_GRANULARITY:
+		case SBX_RULE_SANDBOX_LIFETIME:
+		case SBX_RULE_READY_LATENCY:
+			return time_words(request, pool, rejection->rule);
+		case SBX_RULE_REGION:
+			return pstrdup("declares none of the regions that the request needs");
+		case SBX_RULE_CREDENTIALS:
+			return pstrdup("no credential in this session");
+		case SBX_RULE_AVAILABILITY:
+			return pstrdup("signals say that it is not available");
+	}
+	return pstrdup(rule_codes[rejection->rule]);
 }

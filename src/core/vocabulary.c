@@ -12,6 +12,10 @@ const char *const sbx_isolation_names[] = {"none", "process", "strong", "unknown
 const int sbx_isolation_count = lengthof(sbx_isolation_names);
 const char *const sbx_egress_names[] = {"none", "allowlist", "open"};
 const int sbx_egress_count = lengthof(sbx_egress_names);
+const char *const sbx_fallback_names[] = {"allowed", "forbidden"};
+const int sbx_fallback_count = lengthof(sbx_fallback_names);
+const char *const sbx_authority_names[] = {"provider", "none", "fleet"};
+const int sbx_authority_count = lengthof(sbx_authority_names);
 const char *const sbx_durability_names[] = {"ephemeral", "persistent"};
 const int sbx_durability_count = lengthof(sbx_durability_names);
 

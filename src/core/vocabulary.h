@@ -25,10 +25,17 @@ typedef enum SbxLatencyObjective
 
 extern const char *const sbx_strategy_names[SBX_STRATEGY_COUNT];
 extern const char *const sbx_objective_names[SBX_OBJECTIVE_COUNT];
+/* The index of "unknown", which a pool may say and no request may ask for. */
+#define SBX_ISOLATION_UNKNOWN 3
+
 extern const char *const sbx_isolation_names[];
 extern const int sbx_isolation_count;
 extern const char *const sbx_egress_names[];
 extern const int sbx_egress_count;
+extern const char *const sbx_fallback_names[]; /* the default first */
+extern const int sbx_fallback_count;
+extern const char *const sbx_authority_names[]; /* the one that routes first */
+extern const int sbx_authority_count;
 extern const char *const sbx_durability_names[];
 extern const int sbx_durability_count;
 

@@ -5,29 +5,16 @@
 #include "compat.h"
 
 #include "catalog/pg_type.h"
-#include "commands/trigger.h"
-#include "executor/spi.h"
+#include "flow/rows.h"
 #include "flow/session.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "observe/error.h"
-#include "store/catalog.h"
 #include "store/registry.h"
-#include "tcop/utility.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/json.h"
 #include "utils/jsonb.h"
-#include "utils/rel.h"
-
-/* Registrations are rows: refuse in the function's own name. */
-static void
-refuse_write(const char *function)
-{
-	PreventCommandIfReadOnly(function);
-	PreventCommandDuringRecovery(function);
-	PreventCommandIfParallelMode(function);
-}
 
 static char *
 required_text(FunctionCallInfo fcinfo, int n, const char *path)
@@ -62,7 +49,7 @@ sbx_register_provider(PG_FUNCTION_ARGS)
 	SbxRegistration registration = {0};
 	SbxProvider provider;
 
-	refuse_write("sbx_register_provider()");
+	sbx_rows_refuse_write("sbx_register_provider()");
 	registration.id = required_text(fcinfo, 0, "provider.id");
 	registration.kind = required_text(fcinfo, 1, "provider.kind");
 	registration.enabled = true;
@@ -104,7 +91,7 @@ sbx_update_provider(PG_FUNCTION_ARGS)
 	SbxRegistration *registration;
 	SbxProvider provider;
 
-	refuse_write("sbx_update_provider()");
+	sbx_rows_refuse_write("sbx_update_provider()");
 	registration = existing(required_text(fcinfo, 0, "provider.id"));
 	if (!PG_ARGISNULL(1))
 		registration->enabled = PG_GETARG_BOOL(1);
@@ -133,7 +120,7 @@ sbx_unregister_provider(PG_FUNCTION_ARGS)
 {
 	char *id = text_to_cstring(PG_GETARG_TEXT_PP(0));
 
-	refuse_write("sbx_unregister_provider()");
+	sbx_rows_refuse_write("sbx_unregister_provider()");
 	if (!sbx_registry_delete(id))
 		(void) existing(id);
 
@@ -144,62 +131,6 @@ sbx_unregister_provider(PG_FUNCTION_ARGS)
 
 /* --- the trigger ---------------------------------------------------------------- */
 
-static Datum
-column(TriggerData *trigger, HeapTuple tuple, const char *name, bool *is_null)
-{
-	TupleDesc descriptor = RelationGetDescr(trigger->tg_relation);
-	int number = SPI_fnumber(descriptor, name);
-
-	if (number <= 0)
-		elog(ERROR, "table \"%s\" has no column \"%s\"",
-		     RelationGetRelationName(trigger->tg_relation), name);
-	return heap_getattr(tuple, number, descriptor, is_null);
-}
-
-static char *
-text_column(TriggerData *trigger, HeapTuple tuple, const char *name)
-{
-	bool is_null;
-	Datum value = column(trigger, tuple, name, &is_null);
-
-	if (is_null)
-		sbx_error_document(SBX_DOCUMENT_PROVIDER, psprintf("provider.%s", name),
-		                   SBX_REASON_MISSING, NULL);
-	return TextDatumGetCString(value);
-}
-
-static Jsonb *
-jsonb_column(TriggerData *trigger, HeapTuple tuple, const char *name)
-{
-	bool is_null;
-	Datum value = column(trigger, tuple, name, &is_null);
-
-	return is_null ? NULL : DatumGetJsonbP(value);
-}
-
-/*
- * Who answers for the row: a role that is not superuser can only name itself,
- * because endpoint overrides count by this column.
- */
-static HeapTuple
-settle_registrar(TriggerData *trigger, HeapTuple tuple, Oid *registrar)
-{
-	TupleDesc descriptor = RelationGetDescr(trigger->tg_relation);
-	int number = SPI_fnumber(descriptor, "registered_by");
-	bool is_null;
-	Datum value = column(trigger, tuple, "registered_by", &is_null);
-
-	if (!is_null && superuser())
-	{
-		*registrar = DatumGetObjectId(value);
-		return tuple;
-	}
-	*registrar = GetUserId();
-	value = ObjectIdGetDatum(*registrar);
-	is_null = false;
-	return heap_modify_tuple_by_cols(tuple, descriptor, 1, &number, &value, &is_null);
-}
-
 /*
  * sbx_provider_check() returns trigger
  *		However a row is written, it passes the same checks as through the
@@ -209,33 +140,23 @@ PG_FUNCTION_INFO_V1(sbx_provider_check);
 Datum
 sbx_provider_check(PG_FUNCTION_ARGS)
 {
-	TriggerData *trigger = (TriggerData *) fcinfo->context;
+	SbxRow row = {.document = SBX_DOCUMENT_PROVIDER, .path = "provider"};
 	SbxRegistration registration = {0};
 	SbxProvider provider;
-	HeapTuple tuple;
 	bool is_null;
 
-	/* Anybody's trigger may call it with any row: look at no row but our own. */
-	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_BEFORE(trigger->tg_event) ||
-	    !TRIGGER_FIRED_FOR_ROW(trigger->tg_event) ||
-	    TRIGGER_FIRED_BY_DELETE(trigger->tg_event) ||
-	    !sbx_catalog_is_own(RelationGetRelid(trigger->tg_relation), "sbx_provider"))
-		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-		                errmsg("function \"%s\" can only be used by its own trigger",
-		                       "sbx_provider_check")));
-	tuple = TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) ? trigger->tg_newtuple
-	                                                   : trigger->tg_trigtuple;
-	registration.id = text_column(trigger, tuple, "id");
-	registration.kind = text_column(trigger, tuple, "kind");
-	registration.enabled = DatumGetBool(column(trigger, tuple, "enabled", &is_null));
-	registration.settings = jsonb_column(trigger, tuple, "settings");
+	sbx_rows_open(fcinfo, "sbx_provider", "sbx_provider_check", &row);
+	registration.id = sbx_rows_required_text(&row, "id");
+	registration.kind = sbx_rows_required_text(&row, "kind");
+	registration.enabled = DatumGetBool(sbx_rows_column(&row, "enabled", &is_null));
+	registration.settings = sbx_rows_jsonb(&row, "settings");
 	if (registration.settings == NULL)
 		sbx_error_document(SBX_DOCUMENT_PROVIDER, "provider.settings",
 		                   SBX_REASON_MISSING, NULL);
-	registration.capabilities = jsonb_column(trigger, tuple, "capabilities");
-	registration.signals = jsonb_column(trigger, tuple, "signals");
-	registration.capacity = jsonb_column(trigger, tuple, "capacity");
-	tuple = settle_registrar(trigger, tuple, &registration.registered_by);
+	registration.capabilities = sbx_rows_jsonb(&row, "capabilities");
+	registration.signals = sbx_rows_jsonb(&row, "signals");
+	registration.capacity = sbx_rows_jsonb(&row, "capacity");
+	registration.registered_by = sbx_rows_settle_registrar(&row);
 	sbx_registry_parse(&registration, &provider);
 
 	/*
@@ -244,7 +165,7 @@ sbx_provider_check(PG_FUNCTION_ARGS)
 	 */
 	if (!superuser())
 		sbx_registry_check_written(&provider);
-	return PointerGetDatum(tuple);
+	return PointerGetDatum(row.tuple);
 }
 
 /* --- sbx_provider_kinds ----------------------------------------------------------- */

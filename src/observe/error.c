@@ -35,6 +35,7 @@ static const SbxReasonWords reason_words[] = {
     {"reserved", gettext_noop("is reserved")},
     {"in_use", gettext_noop("is already in use")},
     {"secret", gettext_noop("must not hold a credential")},
+    {"forbidden", gettext_noop("is not allowed for this role")},
 };
 
 /* Longest name compared for a hint: longer ones are no near misses of ours. */

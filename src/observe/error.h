@@ -32,6 +32,7 @@ typedef enum SbxDocument
 	SBX_DOCUMENT_REQUEST,   /* SB001 */
 	SBX_DOCUMENT_ARGUMENT,  /* SB001: arguments of a call other than the request */
 	SBX_DOCUMENT_PROVIDER,  /* SB013 */
+	SBX_DOCUMENT_POLICY,    /* SB013 */
 	SBX_DOCUMENT_CREDENTIAL /* SB013: never with a HINT made from the input */
 } SbxDocument;
 
@@ -56,7 +57,8 @@ typedef enum SbxReason
 	SBX_REASON_CONFLICT,
 	SBX_REASON_RESERVED,
 	SBX_REASON_IN_USE,
-	SBX_REASON_SECRET
+	SBX_REASON_SECRET,
+	SBX_REASON_FORBIDDEN
 } SbxReason;
 
 /*

@@ -141,11 +141,17 @@ sbx_catalog_schema(void)
 	return catalog.schema;
 }
 
+Oid
+sbx_catalog_relation(const char *name)
+{
+	ensure_catalog();
+	return get_relname_relid(name, catalog.schema_oid);
+}
+
 bool
 sbx_catalog_is_own(Oid relid, const char *name)
 {
-	ensure_catalog();
-	return get_relname_relid(name, catalog.schema_oid) == relid;
+	return sbx_catalog_relation(name) == relid;
 }
 
 void

@@ -41,6 +41,9 @@ typedef struct SbxCatalogScope
 /* Quoted name of the extension's schema.  Raises 42704 without the extension. */
 extern const char *sbx_catalog_schema(void);
 
+/* OID of one of the extension's relations. */
+extern Oid sbx_catalog_relation(const char *name);
+
 /* Is this relation the extension's own of that name? */
 extern bool sbx_catalog_is_own(Oid relid, const char *name);
 

@@ -8,8 +8,8 @@
 #include "miscadmin.h"
 #include "store/catalog.h"
 #include "utils/builtins.h"
-
-#define PROVIDER SBX_DOCUMENT_PROVIDER
+#include "utils/inval.h"
+#include "utils/memutils.h"
 
 /* Longest endpoint; real ones are below 100 bytes. */
 #define SBX_MAX_URL 2048
@@ -55,59 +55,57 @@ static SbxStatement select_sandbox = {"SELECT 1 FROM %1$s.sbx_mapping WHERE "
 /* --- settings ----------------------------------------------------------- */
 
 static char *
-read_url(const char *path, const JsonbValue *value)
+read_url(const SbxPath *path, const JsonbValue *value)
 {
-	char *url = sbx_jsonb_text(PROVIDER, path, value);
+	char	   *url = sbx_jsonb_text(path, value);
 	const char *authority;
 
 	if (strlen(url) > SBX_MAX_URL)
-		sbx_error_document(PROVIDER, path, SBX_REASON_TOO_LARGE, NULL);
+		sbx_refuse(path, SBX_REASON_TOO_LARGE, NULL);
 	if (strncmp(url, "https://", 8) == 0)
 		authority = url + 8;
 	else if (strncmp(url, "http://", 7) == 0)
 		authority = url + 7;
 	else
-		sbx_error_document(PROVIDER, path, SBX_REASON_BAD_FORMAT,
-		                   _("An endpoint starts with https://."));
+		sbx_refuse(path, SBX_REASON_BAD_FORMAT, _("An endpoint starts with https://."));
 
 	/* No user, no query, no fragment, nothing that needs encoding. */
 	if (*authority == '\0' || *authority == '/' || strpbrk(url, "@?#\\ \"<>") != NULL)
-		sbx_error_document(PROVIDER, path, SBX_REASON_BAD_FORMAT, NULL);
+		sbx_refuse(path, SBX_REASON_BAD_FORMAT, NULL);
 	return url;
 }
 
 static void
-read_setting(const SbxField *field, const JsonbValue *value, SbxFieldValue *setting)
+read_setting(const SbxPath *path, const SbxField *field, const JsonbValue *value,
+			 SbxFieldValue *setting)
 {
-	char *path = psprintf("provider.settings.%s", field->name);
-
 	memset(setting, 0, sizeof(*setting));
 	if (value->type == jbvNull)
 	{
 		if (field->required)
-			sbx_error_document(PROVIDER, path, SBX_REASON_MISSING, NULL);
+			sbx_refuse(path, SBX_REASON_MISSING, NULL);
 		return;
 	}
 	setting->is_set = true;
 	switch (field->type)
 	{
 		case SBX_FIELD_TEXT:
-			setting->text = sbx_jsonb_text(PROVIDER, path, value);
+			setting->text = sbx_jsonb_text(path, value);
 			break;
 		case SBX_FIELD_WORD:
-			setting->text = sbx_jsonb_text(PROVIDER, path, value);
+			setting->text = sbx_jsonb_text(path, value);
 			if (strchr(setting->text, ' ') != NULL)
-				sbx_error_document(PROVIDER, path, SBX_REASON_BAD_FORMAT, NULL);
+				sbx_refuse(path, SBX_REASON_BAD_FORMAT, NULL);
 			break;
 		case SBX_FIELD_URL:
 			setting->text = read_url(path, value);
 			break;
 		case SBX_FIELD_INTEGER:
 			setting->integer =
-			    sbx_jsonb_range(PROVIDER, path, value, field->minimum, field->maximum);
+				sbx_jsonb_range(path, value, field->minimum, field->maximum);
 			break;
 		case SBX_FIELD_BOOLEAN:
-			setting->boolean = sbx_jsonb_bool(PROVIDER, path, value, false);
+			setting->boolean = sbx_jsonb_bool(path, value, false);
 			break;
 	}
 }
@@ -119,68 +117,68 @@ group_of(const SbxField *field)
 	const char *dot = strchr(field->name, '.');
 
 	return dot == NULL ? pstrdup(field->name)
-	                   : pnstrdup(field->name, dot - field->name);
+		: pnstrdup(field->name, dot - field->name);
 }
 
 /* The members of one nested object, e.g. createParams. */
 static void
-read_group(const SbxProviderKind *kind, const char *group, const JsonbValue *object,
-           SbxFieldValue *settings)
+read_group(const SbxPath *path, const SbxProviderKind *kind, const JsonbValue *object,
+		   SbxFieldValue *settings)
 {
-	char *path = psprintf("provider.settings.%s", group);
-	size_t length = strlen(group);
+	size_t		length = strlen(path->key);
 	const char *keys[SBX_MAX_KEYS];
-	int fields[SBX_MAX_KEYS];
-	JsonbValue member[SBX_MAX_KEYS];
-	int count = 0;
+	int			fields[SBX_MAX_KEYS];
+	JsonbValue	member[SBX_MAX_KEYS];
+	int			count = 0;
 
 	for (int i = 0; kind->settings[i].name != NULL; i++)
 	{
-		if (strncmp(kind->settings[i].name, group, length) == 0 &&
-		    kind->settings[i].name[length] == '.')
+		if (strncmp(kind->settings[i].name, path->key, length) == 0 &&
+			kind->settings[i].name[length] == '.')
 		{
 			keys[count] = kind->settings[i].name + length + 1;
 			fields[count++] = i;
 		}
 	}
-	sbx_jsonb_members(PROVIDER, path, object, keys, count, member, NULL);
+	sbx_jsonb_members(path, object, keys, count, member, NULL);
 	for (int i = 0; i < count; i++)
-		read_setting(&kind->settings[fields[i]], &member[i], &settings[fields[i]]);
+		read_setting(SBX_MEMBER(path, keys[i]), &kind->settings[fields[i]], &member[i],
+					 &settings[fields[i]]);
 }
 
 /* A credential in the settings would end up in dumps and backups. */
 static void
-refuse_credentials(const SbxProviderKind *kind, Jsonb *settings)
+refuse_credentials(const SbxPath *path, const SbxProviderKind *kind, Jsonb *settings)
 {
 	for (int i = 0; kind->credentials[i].name != NULL; i++)
 	{
 		const char *name = kind->credentials[i].name;
-		JsonbValue found;
+		JsonbValue	found;
 
 		if (getKeyJsonValueFromContainer(&settings->root, name, strlen(name), &found) !=
-		    NULL)
-			sbx_error_document(PROVIDER, psprintf("provider.settings.%s", name),
-			                   SBX_REASON_SECRET,
-			                   _("Use sbx_set_credential() to give credentials."));
+			NULL)
+			sbx_refuse(SBX_MEMBER(path, name), SBX_REASON_SECRET,
+					   _("Use sbx_set_credential() to give credentials."));
 	}
 }
 
 static void
-parse_settings(const SbxProviderKind *kind, Jsonb *settings, SbxFieldValue *values)
+parse_settings(const SbxPath *pool, const SbxProviderKind *kind, Jsonb *settings,
+			   SbxFieldValue *values)
 {
-	const char *path = "provider.settings";
+	const SbxPath *path = SBX_MEMBER(pool, "settings");
 	const char *keys[SBX_MAX_KEYS];
-	bool is_group[SBX_MAX_KEYS];
-	int fields[SBX_MAX_KEYS];
-	JsonbValue member[SBX_MAX_KEYS];
-	JsonbValue root;
+	bool		is_group[SBX_MAX_KEYS];
+	int			fields[SBX_MAX_KEYS];
+	JsonbValue	member[SBX_MAX_KEYS];
+	JsonbValue	root;
 	const char *offender;
-	int count = 0;
+	int			count = 0;
 
 	for (int i = 0; kind->settings[i].name != NULL; i++)
 	{
-		char *group = group_of(&kind->settings[i]);
-		bool nested = strchr(kind->settings[i].name, '.') != NULL;
+		char	   *group = group_of(&kind->settings[i]);
+		bool		nested = strchr(kind->settings[i].name, '.') != NULL;
 
 		if (nested && count > 0 && strcmp(keys[count - 1], group) == 0)
 			continue;
@@ -188,26 +186,26 @@ parse_settings(const SbxProviderKind *kind, Jsonb *settings, SbxFieldValue *valu
 		is_group[count] = nested;
 		fields[count++] = i;
 	}
-	sbx_jsonb_document(PROVIDER, path, settings, &root);
-	refuse_credentials(kind, settings);
-	sbx_jsonb_members(PROVIDER, path, &root, keys, count, member, NULL);
+	sbx_jsonb_document(path, settings, &root);
+	refuse_credentials(path, kind, settings);
+	sbx_jsonb_members(path, &root, keys, count, member, NULL);
 	for (int i = 0; i < count; i++)
 	{
 		if (is_group[i])
-			read_group(kind, keys[i], &member[i], values);
+			read_group(SBX_MEMBER(path, keys[i]), kind, &member[i], values);
 		else
-			read_setting(&kind->settings[fields[i]], &member[i], &values[fields[i]]);
+			read_setting(SBX_MEMBER(path, keys[i]), &kind->settings[fields[i]],
+						 &member[i], &values[fields[i]]);
 	}
 	offender = kind->check_settings == NULL ? NULL : kind->check_settings(values);
 	if (offender != NULL)
-		sbx_error_document(PROVIDER, psprintf("%s.%s", path, offender),
-		                   SBX_REASON_CONFLICT, NULL);
+		sbx_refuse(SBX_MEMBER(path, offender), SBX_REASON_CONFLICT, NULL);
 }
 
 /* --- a registration as a whole --------------------------------------------- */
 
 static const SbxProviderKind *
-find_kind(const char *name)
+find_kind(const SbxPath *path, const char *name)
 {
 	const SbxProviderKind *kind = sbx_provider_kind_find(name);
 	const char *names[SBX_MAX_KEYS];
@@ -220,8 +218,7 @@ find_kind(const char *name)
 		names[count] = sbx_provider_kinds[count]->name;
 		count++;
 	}
-	sbx_error_document(PROVIDER, "provider.kind", SBX_REASON_UNKNOWN_NAME,
-	                   sbx_error_nearest_hint(name, names, count));
+	sbx_refuse(SBX_MEMBER(path, "kind"), SBX_REASON_UNKNOWN_NAME, sbx_error_nearest_hint(name, names, count));
 }
 
 /* The setting that the role in registered_by may not give; NULL = all is well. */
@@ -275,23 +272,47 @@ sbx_registry_check_usable(const SbxProvider *provider)
 		     errhint("A superuser can use sbx_update_provider() to answer for it.")));
 }
 
-void
-sbx_registry_parse(const SbxRegistration *registration, SbxProvider *provider)
+/* A document of the pool as a value; SQL NULL is absent. */
+static void
+open_document(const SbxPath *path, Jsonb *jsonb, JsonbValue *value)
 {
+	value->type = jbvNull;
+	if (jsonb != NULL)
+		sbx_jsonb_document(path, jsonb, value);
+}
+
+void
+sbx_registry_parse(const SbxRegistration *registration, SbxDeclared *declared,
+				   SbxProvider *provider)
+{
+	const SbxPath root = {SBX_DOCUMENT_PROVIDER, NULL, "provider"};
+	const SbxPath *path = &root;
+	SbxPool    *pool = &provider->pool;
+	JsonbValue	document;
+
 	memset(provider, 0, sizeof(*provider));
 	if (!sbx_is_provider_id(registration->id))
-		sbx_error_document(
-		    PROVIDER, "provider.id", SBX_REASON_BAD_FORMAT,
-		    _("An id starts with a letter or digit, followed by at most 62 "
-		      "letters, digits, dots, underscores or hyphens."));
-	provider->kind = find_kind(registration->kind);
-	provider->pool.id = registration->id;
-	provider->pool.enabled = registration->enabled;
+		sbx_refuse(SBX_MEMBER(path, "id"), SBX_REASON_BAD_FORMAT,
+				   _("An id starts with a letter or digit, followed by at most 62 "
+					 "letters, digits, dots, underscores or hyphens."));
+	provider->kind = find_kind(path, registration->kind);
+	provider->enabled = registration->enabled;
 	provider->registered_by = registration->registered_by;
-	parse_settings(provider->kind, registration->settings, provider->settings);
-	sbx_profile_parse(registration->capabilities, &provider->pool.profile);
-	sbx_signals_parse(registration->signals, &provider->pool.signals);
-	sbx_capacity_check(registration->capacity);
+	pool->id = pstrdup(registration->id);
+	pool->enabled = registration->enabled;
+	provider->launch.env = provider->kind->launch_env;
+	provider->launch.create_timeout = provider->kind->launch_create_timeout;
+	provider->launch.detached = provider->kind->detached_launch;
+	provider->launch.max_labels = provider->kind->max_labels < 0
+		? -1
+		: Max(provider->kind->max_labels - SBX_ROUTER_LABELS, 0);
+	parse_settings(path, provider->kind, registration->settings, provider->settings);
+	open_document(SBX_MEMBER(path, "capabilities"), registration->capabilities, &document);
+	sbx_profile_parse(path, &document, declared, &pool->profile);
+	open_document(SBX_MEMBER(path, "signals"), registration->signals, &document);
+	sbx_signals_parse(path, &document, &pool->signals);
+	open_document(SBX_MEMBER(path, "capacity"), registration->capacity, &document);
+	sbx_capacity_check(path, &document);
 }
 
 /* --- rows ------------------------------------------------------------------ */
@@ -353,6 +374,59 @@ sbx_registry_read_for_update(const char *id)
 	return read_registration(id, true);
 }
 
+/* --- the cache ---------------------------------------------------------------- */
+
+/*
+ * All pools, parsed.  An outdated one lives on for whoever still works with it: a
+ * hook further down the stack may have changed a registration.
+ */
+struct CachedRegistry
+{
+	SbxRegistry registry; /* first */
+	MemoryContext context;
+	int			pins;
+	bool		outdated;
+};
+
+static struct CachedRegistry *cached = NULL;
+static bool cache_valid = false;
+static Oid	cached_relid = InvalidOid;
+
+/* No catalog access here: a flag, and the rest at the next use. */
+static void
+registrations_changed(Datum arg, Oid relid)
+{
+	if (relid == InvalidOid || relid == cached_relid)
+		cache_valid = false;
+}
+
+static void
+release(struct CachedRegistry *registry)
+{
+	if (registry->pins == 0 && registry->outdated)
+		MemoryContextDelete(registry->context);
+}
+
+static void
+unpin(void *arg)
+{
+	struct CachedRegistry *registry = arg;
+
+	registry->pins--;
+	release(registry);
+}
+
+static void
+pin(struct CachedRegistry *registry)
+{
+	MemoryContextCallback *callback = palloc(sizeof(MemoryContextCallback));
+
+	callback->func = unpin;
+	callback->arg = registry;
+	registry->pins++;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, callback);
+}
+
 /* A stored row that is not valid: which one? */
 static void
 name_registration(void *arg)
@@ -361,7 +435,8 @@ name_registration(void *arg)
 }
 
 static void
-parse_stored(const SbxRegistration *registration, SbxProvider *provider)
+parse_stored(const SbxRegistration *registration, SbxDeclared *declared,
+			 SbxProvider *provider)
 {
 	ErrorContextCallback context;
 
@@ -369,44 +444,138 @@ parse_stored(const SbxRegistration *registration, SbxProvider *provider)
 	context.arg = unconstify(char *, registration->id);
 	context.previous = error_context_stack;
 	error_context_stack = &context;
-	sbx_registry_parse(registration, provider);
+	sbx_registry_parse(registration, declared, provider);
 	error_context_stack = context.previous;
 }
 
-SbxProvider *
-sbx_registry_find(const char *id)
-{
-	SbxRegistration *registration = sbx_registry_read(id);
-	SbxProvider *provider;
-
-	if (registration == NULL)
-		return NULL;
-	provider = palloc(sizeof(SbxProvider));
-	parse_stored(registration, provider);
-	return provider;
-}
-
-SbxProvider *
-sbx_registry_load(int *count)
+static SbxRegistration *
+read_all(int *count)
 {
 	SbxRegistration *registrations;
-	SbxProvider *providers;
 	SbxCatalogScope scope;
 
 	sbx_catalog_begin(&scope);
 	sbx_catalog_execute_latest(&select_all, NULL, NULL);
 	*count = (int) SPI_processed;
 	registrations = MemoryContextAlloc(scope.caller_context,
-	                                   sizeof(SbxRegistration) * (*count + 1));
+									   sizeof(SbxRegistration) * (*count + 1));
 	for (int i = 0; i < *count; i++)
 		read_row(&scope, i, &registrations[i]);
 	sbx_catalog_end(&scope);
-
-	providers = palloc(sizeof(SbxProvider) * (*count + 1));
-	for (int i = 0; i < *count; i++)
-		parse_stored(&registrations[i], &providers[i]);
-	return providers;
+	return registrations;
 }
+
+/* Read and parse into a context of its own, which goes with an ERROR. */
+static struct CachedRegistry *
+load(void)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	MemoryContext context =
+		AllocSetContextCreate(caller, "sbx_router registrations", ALLOCSET_DEFAULT_SIZES);
+	struct CachedRegistry *loaded =
+		MemoryContextAllocZero(context, sizeof(struct CachedRegistry));
+	SbxRegistry *registry = &loaded->registry;
+	SbxRegistration *rows;
+
+	loaded->context = context;
+	rows = read_all(&registry->count);
+	MemoryContextSwitchTo(context);
+	registry->declared = sbx_declared_create(context);
+	registry->providers = palloc(sizeof(SbxProvider) * (registry->count + 1));
+	for (int i = 0; i < registry->count; i++)
+	{
+		parse_stored(&rows[i], registry->declared, &registry->providers[i]);
+		registry->providers[i].pool.launch = &registry->providers[i].launch;
+	}
+	MemoryContextSwitchTo(caller);
+	MemoryContextSetParent(context, TopMemoryContext);
+	return loaded;
+}
+
+/*
+ * The flag is set before the rows are read, under the newest snapshot, and the whole
+ * is repeated while somebody clears it meanwhile: otherwise a commit that arrives
+ * during the scan would be missed for ever.
+ */
+static void
+reload(void)
+{
+	struct CachedRegistry *fresh;
+
+	do
+	{
+		cache_valid = true;
+		cached_relid = sbx_catalog_relation("sbx_provider");
+		PG_TRY();
+		{
+			fresh = load();
+		}
+		PG_CATCH();
+		{
+			cache_valid = false;
+			PG_RE_THROW();
+		}
+		PG_END_TRY();
+		if (cached != NULL)
+		{
+			cached->outdated = true;
+			release(cached);
+		}
+		cached = fresh;
+	} while (!cache_valid);
+}
+
+/*
+ * An endpoint override counts only while its registrar is superuser, which no
+ * invalidation tells: asked each time, of those few that override one.
+ */
+static void
+refresh_usability(SbxRegistry *registry)
+{
+	for (int i = 0; i < registry->count; i++)
+	{
+		SbxProvider *provider = &registry->providers[i];
+
+		provider->pool.enabled = provider->enabled && sbx_registry_is_usable(provider);
+	}
+}
+
+const SbxRegistry *
+sbx_registry_get(void)
+{
+	static bool registered = false;
+
+	if (!registered)
+	{
+		CacheRegisterRelcacheCallback(registrations_changed, (Datum) 0);
+		registered = true;
+	}
+
+	/* Nothing on the cached path takes a lock, so nothing else would read them. */
+	AcceptInvalidationMessages();
+	if (!cache_valid || cached == NULL)
+		reload();
+	pin(cached);
+	refresh_usability(&cached->registry);
+	return &cached->registry;
+}
+
+static int
+compare_to_id(const void *key, const void *provider)
+{
+	return strcmp(key, ((const SbxProvider *) provider)->pool.id);
+}
+
+const SbxProvider *
+sbx_registry_find(const char *id)
+{
+	const SbxRegistry *registry = sbx_registry_get();
+
+	return bsearch(id, registry->providers, registry->count, sizeof(SbxProvider),
+				   compare_to_id);
+}
+
+/* --- writing --------------------------------------------------------------------- */
 
 static void
 set_jsonb(Datum *values, char *nulls, int i, Jsonb *jsonb)
@@ -443,7 +612,7 @@ void
 sbx_registry_insert(const SbxRegistration *registration)
 {
 	if (write_row(&insert_row, registration) == 0)
-		sbx_error_document(PROVIDER, "provider.id", SBX_REASON_IN_USE,
+		sbx_error_document(SBX_DOCUMENT_PROVIDER, "provider.id", SBX_REASON_IN_USE,
 		                   _("Use sbx_update_provider() to change a registration."));
 }
 

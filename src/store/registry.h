@@ -8,14 +8,30 @@
 #include "core/route.h"
 #include "providers/provider.h"
 
+/*
+ * Labels that the router puts on a sandbox beside the caller's: id, database, name,
+ * launch.
+ */
+#define SBX_ROUTER_LABELS 4
+
 /* A registered pool, ready to use. */
 typedef struct SbxProvider
 {
-	SbxPool pool;
+	SbxPool pool; /* pool.enabled: and its registration may be used now */
 	const SbxProviderKind *kind;
+	SbxLaunchAbility launch;
 	SbxFieldValue settings[SBX_MAX_SETTINGS];
+	bool enabled;
 	Oid registered_by;
 } SbxProvider;
+
+/* All of them, in the order of their ids. */
+typedef struct SbxRegistry
+{
+	SbxProvider *providers;
+	int count;
+	SbxDeclared *declared;
+} SbxRegistry;
 
 /* The columns of a row as written; NULL documents are SQL NULL. */
 typedef struct SbxRegistration
@@ -31,21 +47,21 @@ typedef struct SbxRegistration
 } SbxRegistration;
 
 /*
- * Validate a registration and turn it into a provider.  Raises SB013 with the
- * path, 42501 when an endpoint is overridden by a role that is not superuser.
+ * Validate a registration and turn it into a provider, in the current memory context.
+ * Raises SB013 with the path.
  */
-extern void
-sbx_registry_parse(const SbxRegistration *registration, SbxProvider *provider);
+extern void sbx_registry_parse(const SbxRegistration *registration, SbxDeclared *declared,
+                               SbxProvider *provider);
 
 /*
- * All pools in the order of their ids; allocated in the current context.
- * Registrations behave like catalogs: the newest committed state and one's own
- * changes, whatever the transaction's snapshot.
+ * All pools, parsed once per backend and again after a change.  Registrations behave
+ * like catalogs: the newest committed state and one's own changes, whatever the
+ * transaction's snapshot.  Valid until the current memory context is reset.
  */
-extern SbxProvider *sbx_registry_load(int *count);
+extern const SbxRegistry *sbx_registry_get(void);
 
-/* One pool; NULL when there is none. */
-extern SbxProvider *sbx_registry_find(const char *id);
+/* One of them; NULL when there is none. */
+extern const SbxProvider *sbx_registry_find(const char *id);
 
 /* One row as it is; NULL when there is none. */
 extern SbxRegistration *sbx_registry_read(const char *id);
