@@ -53,6 +53,14 @@ static bool armed = false;
 static int64 budget_ms = -1;
 static TimestampTz budget_statement = 0;
 
+/*
+ * Within a statement, levels that unwind together follow each other at once; what
+ * comes later than this after the last clean-up is an unwinding of its own.
+ */
+#define SAME_UNWINDING_MS 50
+
+static TimestampTz last_cleanup = 0;
+
 static void
 discard(SbxPending *pending)
 {
@@ -208,6 +216,7 @@ release_callback(ResourceReleasePhase phase, bool is_commit, bool is_top_level,
 	armed = false;
 	while ((count = take_armed(batch)) > 0)
 		destroy_batch(batch, count);
+	last_cleanup = GetCurrentTimestamp();
 }
 
 /* --- marking ---------------------------------------------------------------------- */
@@ -217,8 +226,14 @@ arm(SbxPending *pending)
 {
 	pending->armed = true;
 	armed = true;
-	if (budget_ms < 0 || budget_statement != GetCurrentStatementStartTimestamp())
+	if (budget_ms < 0 || budget_statement != GetCurrentStatementStartTimestamp() ||
+	    (last_cleanup != 0 &&
+	     TimestampDifferenceExceeds(last_cleanup, GetCurrentTimestamp(),
+	                                SAME_UNWINDING_MS)))
+	{
 		budget_ms = sbx_abort_cleanup_timeout;
+		last_cleanup = 0;
+	}
 	budget_statement = GetCurrentStatementStartTimestamp();
 }
 
