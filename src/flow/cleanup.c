@@ -19,6 +19,7 @@
 #include "miscadmin.h"
 #include "observe/error.h"
 #include "observe/event.h"
+#include "tcop/tcopprot.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 
@@ -60,6 +61,9 @@ static TimestampTz budget_statement = 0;
 #define SAME_UNWINDING_MS 50
 
 static TimestampTz last_cleanup = 0;
+
+/* Was the backend between statements?  A client that vanishes then is another story. */
+static bool budget_idle = false;
 
 static void
 discard(SbxPending *pending)
@@ -224,9 +228,12 @@ release_callback(ResourceReleasePhase phase, bool is_commit, bool is_top_level,
 static void
 arm(SbxPending *pending)
 {
+	bool idle = debug_query_string == NULL;
+
 	pending->armed = true;
 	armed = true;
-	if (budget_ms < 0 || budget_statement != GetCurrentStatementStartTimestamp() ||
+	if (budget_ms < 0 || budget_idle != idle ||
+	    budget_statement != GetCurrentStatementStartTimestamp() ||
 	    (last_cleanup != 0 &&
 	     TimestampDifferenceExceeds(last_cleanup, GetCurrentTimestamp(),
 	                                SAME_UNWINDING_MS)))
@@ -235,6 +242,7 @@ arm(SbxPending *pending)
 		last_cleanup = 0;
 	}
 	budget_statement = GetCurrentStatementStartTimestamp();
+	budget_idle = idle;
 }
 
 static void
