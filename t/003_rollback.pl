@@ -157,7 +157,8 @@ is(alive($a), 'alive', 'and is not at COMMIT either');
 #
 
 clean();
-quietly(q{
+quietly(
+	q{
 	CREATE TABLE made (what text, id text);
 	CREATE FUNCTION attempt(fails boolean) RETURNS text LANGUAGE plpgsql AS $$
 	DECLARE id text;
@@ -182,35 +183,56 @@ quietly('COMMIT');
 is(alive($a, $b, $inner), 'alive alive gone', 'COMMIT keeps the same');
 is(rows(), 2, 'and their rows');
 
+$mark = clean();
+quietly(
+	q{DO $$
+	BEGIN
+		FOR i IN 1 .. 50 LOOP
+			PERFORM attempt(i % 2 = 0);
+		END LOOP;
+	END $$});
+is($sbx->creates($mark), 50, 'blocks in a loop: each one provisions');
+is(scalar(my @kept = $sbx->alive), 25, 'and those that end well keep');
+is(rows(), 25, 'with their rows');
+
 clean();
-is($s->query(q{DO $$
+is( $s->query(
+		q{DO $$
 	BEGIN
 		INSERT INTO made VALUES ('first', sbx_provision());
 		COMMIT;
 		INSERT INTO made VALUES ('second', sbx_provision());
 		RAISE EXCEPTION 'too late';
-	END $$})->sqlstate, 'P0001', 'DO with a COMMIT and then an error');
+	END $$})->sqlstate,
+	'P0001',
+	'DO with a COMMIT and then an error');
 my @names = map { $_->{name} } $sbx->audit;
 is(alive(@names), 'alive gone', 'the committed one stays, the other is destroyed');
-is($s->value(q{SELECT string_agg(what || ' ' || (id IN (SELECT id FROM sbx_mapping))::text, ',') FROM made}),
-	'first true', 'and its row stays');
+is( $s->value(
+		q{SELECT string_agg(what || ' ' || (id IN (SELECT id FROM sbx_mapping))::text, ',') FROM made}
+	),
+	'first true',
+	'and its row stays');
 quietly('TRUNCATE made');
 
 clean();
-quietly(q{DO $$
+quietly(
+	q{DO $$
 	BEGIN
 		PERFORM sbx_provision();
 		ROLLBACK;
 		PERFORM sbx_provision();
 	END $$});
-is(alive(map { $_->{name} } $sbx->audit), 'gone alive', 'DO with a ROLLBACK: the first is destroyed, the second stays');
+is(alive(map { $_->{name} } $sbx->audit),
+	'gone alive', 'DO with a ROLLBACK: the first is destroyed, the second stays');
 
 #
 # Failing at COMMIT
 #
 
 clean();
-quietly(q{
+quietly(
+	q{
 	CREATE TABLE parent (id int PRIMARY KEY);
 	CREATE TABLE child (id int REFERENCES parent DEFERRABLE INITIALLY DEFERRED)});
 $s->query('BEGIN');
@@ -222,7 +244,8 @@ is(alive($a), 'gone', 'the sandbox is destroyed');
 is(rows(), 0, 'no row is left');
 
 clean();
-quietly(q{
+quietly(
+	q{
 	CREATE FUNCTION late() RETURNS trigger LANGUAGE plpgsql AS $$
 	BEGIN
 		PERFORM sbx_provision();
@@ -232,11 +255,13 @@ quietly(q{
 	CREATE TABLE watched (id int);
 	CREATE CONSTRAINT TRIGGER late AFTER INSERT ON watched DEFERRABLE INITIALLY DEFERRED
 		FOR EACH ROW EXECUTE FUNCTION late()});
-is($s->query('INSERT INTO watched VALUES (-1)')->sqlstate, 'P0001', 'made in a deferred trigger that fails');
+is($s->query('INSERT INTO watched VALUES (-1)')->sqlstate,
+	'P0001', 'made in a deferred trigger that fails');
 is(alive(map { $_->{name} } $sbx->audit), 'gone', 'it is destroyed');
 clean();
 quietly('INSERT INTO watched VALUES (1)');
-is(alive(map { $_->{name} } $sbx->audit), 'alive', 'made in a deferred trigger that succeeds, it stays');
+is(alive(map { $_->{name} } $sbx->audit),
+	'alive', 'made in a deferred trigger that succeeds, it stays');
 is(rows(), 1, 'with its row');
 
 #
@@ -272,7 +297,8 @@ $a = provision();
 $s->query('BEGIN');
 $s->value("SELECT sbx_destroy('$a')");
 quietly('ROLLBACK');
-is($s->value("SELECT state FROM sbx_get('$a')"), 'gone', 'a committed one, destroyed and rolled back, is gone all the same');
+is($s->value("SELECT state FROM sbx_get('$a')"),
+	'gone', 'a committed one, destroyed and rolled back, is gone all the same');
 is($s->value("SELECT sbx_destroy('$a')"), 'f', 'and can be cleaned up');
 
 #
@@ -284,10 +310,15 @@ $s->query('BEGIN');
 quietly("PREPARE TRANSACTION 'without'", "ROLLBACK PREPARED 'without'");
 $s->query('BEGIN');
 $a = provision();
+$s->value("SELECT sbx_destroy('$a')");
+quietly("PREPARE TRANSACTION 'destroyed'", "COMMIT PREPARED 'destroyed'");
+$s->query('BEGIN');
+$a = provision();
 my $result = $s->query("PREPARE TRANSACTION 'with'");
 ok(!$result->error, 'a transaction with a sandbox can be prepared');
-is(join(',', map { $_->{M} } $result->warnings),
-	'sandboxes of a prepared transaction outlive ROLLBACK PREPARED', 'with a warning');
+is( join(',', map { $_->{M} } $result->warnings),
+	'sandboxes of a prepared transaction outlive ROLLBACK PREPARED',
+	'with a warning');
 is(alive($a), 'alive', 'the sandbox is there');
 quietly("COMMIT PREPARED 'with'");
 is($s->value("SELECT state FROM sbx_get('$a')"), 'started', 'after COMMIT PREPARED it can be used');
@@ -308,7 +339,8 @@ is(alive($b), 'alive', 'ROLLBACK PREPARED destroys nothing, as the warning said'
 
 $mark = clean();
 $s->query('BEGIN');
-is($s->value('SELECT count(sbx_provision()) FROM generate_series(1, 103)'), 103, '103 sandboxes in one transaction');
+is($s->value('SELECT count(sbx_provision()) FROM generate_series(1, 103)'),
+	103, '103 sandboxes in one transaction');
 is(scalar(my @all = $sbx->alive), 103, 'are there');
 quietly('ROLLBACK');
 is(scalar(@all = $sbx->alive), 0, 'ROLLBACK destroys them all');
@@ -320,32 +352,41 @@ is(rows(), 0, 'no row is left');
 #
 
 clean();
-quietly(q{
+quietly(
+	q{
 	CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
 	BEGIN
+		IF (NEW.name = 'refused') IS NOT TRUE THEN
+			RETURN NEW;
+		END IF;
 		RAISE EXCEPTION 'no more today' USING ERRCODE = 'ZZ001', DETAIL = 'full', HINT = 'come again';
 	END $$;
-	CREATE TRIGGER refuse BEFORE INSERT ON sbx_mapping FOR EACH ROW WHEN (NEW.name = 'refused')
+	CREATE TRIGGER refuse BEFORE INSERT ON sbx_mapping FOR EACH ROW
 		EXECUTE FUNCTION refuse();
 	CREATE UNIQUE INDEX name_once ON sbx_mapping (name)});
 
 sub events
 {
-	return $s->value(q{SELECT string_agg(event || coalesce(' ' || (detail->>'succeeded'), ''), ', ' ORDER BY at)
+	return $s->value(
+		q{SELECT string_agg(event || coalesce(' ' || (detail->>'succeeded'), ''), ', ' ORDER BY at)
 		FROM sbx_recent_events() WHERE sbx_id = $1}, $_[0]);
 }
 
 $mark = clean();
 $s->query('BEGIN; SAVEPOINT one');
 $result = $s->query(q{SELECT sbx_provision('{"launch":{"name":"refused"}}')});
-is_deeply([ map { $result->error->{$_} } qw(C M D H) ], [ 'ZZ001', 'no more today', 'full', 'come again' ],
+is_deeply(
+	[ map { $result->error->{$_} } qw(C M D H) ],
+	[ 'ZZ001', 'no more today', 'full', 'come again' ],
 	'a trigger on the row refuses: its error arrives unchanged');
 is(scalar(my @warnings = $result->warnings), 0, 'without a warning');
 my ($refused) = map { $_->{name} } $sbx->audit;
 is(alive($refused), 'gone', 'the sandbox is destroyed');
 is($sbx->deletes($mark), 1, 'with one delete');
 quietly('ROLLBACK TO one');
-is(events($refused), 'attempt.started, attempt.succeeded, mapping.failed, cleanup.finished true', 'events tell it');
+is( events($refused),
+	'attempt.started, attempt.succeeded, mapping.failed, cleanup.finished true',
+	'events tell it');
 is($sbx->deletes($mark), 1, 'the rollback has nothing left to do');
 $a = provision();
 quietly('COMMIT');
@@ -358,28 +399,100 @@ is($result->sqlstate, '23505', 'a unique violation on the row arrives unchanged'
 like($result->detail, qr/\(once\)/, 'with its DETAIL');
 my ($twice) = grep { $_ ne $a } map { $_->{name} } $sbx->audit;
 is(alive($a, $twice), 'alive gone', 'the new sandbox is destroyed, the old one is not');
-is(events($twice), 'attempt.started, attempt.succeeded, mapping.failed, cleanup.finished true', 'events tell it');
+is( events($twice),
+	'attempt.started, attempt.succeeded, mapping.failed, cleanup.finished true',
+	'events tell it');
+
+# The trigger may itself provision.
+$mark = clean();
+quietly(
+	q{
+	CREATE FUNCTION companion() RETURNS trigger LANGUAGE plpgsql AS $$
+	BEGIN
+		IF (NEW.name = 'two') IS NOT TRUE THEN
+			RETURN NEW;
+		END IF;
+		PERFORM public.sbx_provision();
+		RAISE EXCEPTION 'no more today';
+	END $$;
+	CREATE TRIGGER companion AFTER INSERT ON sbx_mapping FOR EACH ROW
+		EXECUTE FUNCTION companion()});
+is( $s->query(q{SELECT sbx_provision('{"launch":{"name":"two"}}')})->message,
+	'no more today',
+	'a trigger that makes another sandbox and then fails');
+is(alive(map { $_->{name} } $sbx->audit), 'gone gone', 'both are destroyed');
+is($sbx->deletes($mark), 2, 'with one delete each');
+
+# Or destroy the new sandbox itself, before it fails.
+$mark = clean();
+quietly(
+	'DROP TRIGGER companion ON sbx_mapping', q{
+	CREATE FUNCTION undo() RETURNS trigger LANGUAGE plpgsql AS $$
+	BEGIN
+		IF (NEW.name = 'undo') IS NOT TRUE THEN
+			RETURN NEW;
+		END IF;
+		PERFORM public.sbx_destroy(NEW.id);
+		RAISE EXCEPTION 'undone';
+	END $$;
+	CREATE TRIGGER undo AFTER INSERT ON sbx_mapping FOR EACH ROW
+		EXECUTE FUNCTION undo()});
+is($s->query(q{SELECT sbx_provision('{"launch":{"name":"undo"}}')})->message,
+	'undone', 'a trigger that destroys the new sandbox and then fails');
+is(alive(map { $_->{name} } $sbx->audit), 'gone', 'it is destroyed');
+is($sbx->deletes($mark), 1, 'once');
+
+# Or change the catalogs and provision: plans under way must survive that.
+clean();
+quietly(
+	'DROP TRIGGER undo ON sbx_mapping', q{
+	CREATE FUNCTION upset() RETURNS trigger LANGUAGE plpgsql AS $$
+	BEGIN
+		IF (NEW.name IN ('a', 'b')) IS NOT TRUE THEN
+			RETURN NEW;
+		END IF;
+		CREATE TEMP TABLE IF NOT EXISTS scratch (id text);
+		EXECUTE 'CREATE SCHEMA upset_' || NEW.name;
+		PERFORM public.sbx_provision();
+		RETURN NEW;
+	END $$;
+	CREATE TRIGGER upset BEFORE INSERT ON sbx_mapping FOR EACH ROW
+		EXECUTE FUNCTION upset()});
+quietly(
+	q{SELECT sbx_provision('{"launch":{"name":"a"}}')},
+	q{SELECT sbx_provision('{"launch":{"name":"b"}}')});
+is(rows(), 4, 'a trigger that changes the catalogs and provisions another');
+quietly('DROP TRIGGER upset ON sbx_mapping');
 
 # Destroying fails, too: at once, and again in the rollback.
 clean();
 $sbx->fault(op => 'delete', action => 'status', status => 403, times => 2);
 $result = $s->query(q{SELECT sbx_provision('{"launch":{"name":"refused"}}')});
-is($result->sqlstate, 'ZZ001', 'if it cannot be destroyed either, the error is still the first one');
+is($result->sqlstate, 'ZZ001',
+	'if it cannot be destroyed either, the error is still the first one');
 ($refused) = map { $_->{name} } $sbx->audit;
 is(alive($refused), 'alive', 'the sandbox is still there');
 @warnings = $result->warnings;
 is(scalar @warnings, 1, 'one warning');
 like($warnings[0]{M}, qr/could not destroy sandbox "$refused"/, 'names it');
-is(events($refused),
+is( events($refused),
 	'attempt.started, attempt.succeeded, mapping.failed, cleanup.finished false, cleanup.finished false',
 	'events tell both attempts');
 quietly('DROP TRIGGER refuse ON sbx_mapping', 'DROP INDEX name_once');
 
 #
-# The key is gone before the rollback
+# The key, the role or the address is another one before the rollback
 #
 
-foreach my $how ('SELECT sbx_clear_credentials()', 'RESET ALL', q{SELECT sbx_set_credential('pool', 'another-key')})
+quietly('CREATE ROLE somebody SUPERUSER');
+foreach my $how (
+	'SELECT sbx_clear_credentials()',
+	'RESET ALL',
+	q{SELECT sbx_set_credential('pool', 'another-key')},
+	'SET ROLE somebody',
+	'SET SESSION AUTHORIZATION somebody',
+	'SET sbx_router.allow_private_addresses = off',
+	q{SELECT sbx_update_provider('pool', settings => '{"apiUrl":"http://127.0.0.1:1/api"}')})
 {
 	my $session = $sbx->user('pool', 'key');
 	clean();
@@ -415,8 +528,12 @@ $s->query('BEGIN');
 $s->query('UPDATE busy SET n = n + 1');
 $a = provision();
 $waiter->send('UPDATE busy SET n = n + 10');
-poll('the other session waits for the row',
-	sub { $sbx->session->value(q{SELECT count(*) FROM pg_locks WHERE NOT granted AND pid = $1}, $waiter->pid) == 1 });
+poll(
+	'the other session waits for the row',
+	sub {
+		$sbx->session->value(q{SELECT count(*) FROM pg_locks WHERE NOT granted AND pid = $1},
+			$waiter->pid) == 1;
+	});
 $mark = $sbx->mark;
 $sbx->fault(op => 'delete', action => 'hang');
 $s->send('ROLLBACK');
@@ -426,6 +543,55 @@ ok(!$s->has_answer(0), 'while the rollback still waits for the provider');
 $sbx->reset;
 ok(!$s->wait->error, 'the rollback ends');
 is($s->value('SELECT n FROM busy'), 11, 'and rolled back');
+
+#
+# An id that is given again
+#
+
+# The first launch is cancelled and looked for by its name; meanwhile the name is
+# used again, and what is found then is not the first launch's.
+$mark = clean();
+my $id = $s->value('SELECT sbx_new_id()');
+my $first = $sbx->user('pool', 'key');
+$first->value(q{SET sbx_router.abort_cleanup_timeout = '20s'});
+$sbx->fault(op => 'create', action => 'hang');
+$first->send("SELECT sbx_provision(id => '$id')");
+$sbx->wait_requests('POST', 'create', $mark);
+$s->value('SELECT pg_cancel_backend($1)', $first->pid);
+$sbx->wait_requests('GET', 'one', $mark);
+is($s->value("SELECT sbx_provision(id => '$id')"),
+	$id, 'an id whose launch was cancelled can be used again');
+is($first->wait->sqlstate, '57014', 'the cancelled one ends');
+is(alive($id), 'alive', 'and leaves alone what was not its own');
+
+# Another database of the same account.
+$s->value('CREATE DATABASE another TEMPLATE template0');
+my $stranger = $sbx->session(dbname => 'another');
+$stranger->value('CREATE EXTENSION sbx_router');
+$stranger->value(q{SELECT sbx_register_provider('pool', 'daytona', $1::jsonb)},
+	'{"apiUrl":"' . $sbx->api . '"}');
+$stranger->value(q{SELECT sbx_set_credential('pool', 'key')});
+is($stranger->query("SELECT sbx_provision(id => '$id')")->sqlstate,
+	'SB005', 'an id that another database of the account has is refused by the provider');
+is(alive($id), 'alive', 'and that sandbox is left alone');
+$stranger->finish;
+
+#
+# A block whose cleanup used up its time does not take it from a later rollback
+#
+
+clean();
+$s->query(q{SET sbx_router.abort_cleanup_timeout = '1s'});
+$s->query('BEGIN');
+$a = provision();
+$sbx->fault(op => 'delete', action => 'hang', times => 9);
+$result = $s->query('SELECT attempt(true)');
+is(scalar(@warnings = $result->warnings), 1, 'a block whose sandbox cannot be destroyed in time');
+$sbx->clear_faults;
+$result = $s->query('ROLLBACK');
+is(alive($a), 'gone', 'ROLLBACK has a time of its own');
+is(scalar(@warnings = $result->warnings), 0, 'and no warning');
+$s->query('RESET sbx_router.abort_cleanup_timeout');
 
 #
 # Deleted too early
@@ -457,9 +623,13 @@ ok(!$result->error, 'it is no error');
 is(scalar @warnings, 1, 'but a warning');
 like($warnings[0]{M}, qr/could not destroy sandbox "$a"/, 'that names the sandbox');
 my ($left) = $sbx->audit;
-is_deeply(json($warnings[0]{D}), { sbxId => $a, providerId => 'pool', providerSandboxId => $left->{id} },
+is_deeply(
+	json($warnings[0]{D}),
+	{ sbxId => $a, providerId => 'pool', providerSandboxId => $left->{id} },
 	'here and at the provider');
-is(events($a), 'attempt.started, attempt.succeeded, cleanup.finished false', 'an event says so, too');
+is( events($a),
+	'attempt.started, attempt.succeeded, cleanup.finished false',
+	'an event says so, too');
 is(rows(), 0, 'the row is gone');
 $sbx->clear_faults;
 $a = provision();

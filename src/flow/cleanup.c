@@ -19,6 +19,7 @@
 #include "miscadmin.h"
 #include "observe/error.h"
 #include "observe/event.h"
+#include "tcop/tcopprot.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 
@@ -52,6 +53,17 @@ static bool armed = false;
  */
 static int64 budget_ms = -1;
 static TimestampTz budget_statement = 0;
+
+/*
+ * Within a statement, levels that unwind together follow each other at once; what
+ * comes later than this after the last clean-up is an unwinding of its own.
+ */
+#define SAME_UNWINDING_MS 50
+
+static TimestampTz last_cleanup = 0;
+
+/* Was the backend between statements?  A client that vanishes then is another story. */
+static bool budget_idle = false;
 
 static void
 discard(SbxPending *pending)
@@ -208,6 +220,7 @@ release_callback(ResourceReleasePhase phase, bool is_commit, bool is_top_level,
 	armed = false;
 	while ((count = take_armed(batch)) > 0)
 		destroy_batch(batch, count);
+	last_cleanup = GetCurrentTimestamp();
 }
 
 /* --- marking ---------------------------------------------------------------------- */
@@ -215,11 +228,21 @@ release_callback(ResourceReleasePhase phase, bool is_commit, bool is_top_level,
 static void
 arm(SbxPending *pending)
 {
+	bool idle = debug_query_string == NULL;
+
 	pending->armed = true;
 	armed = true;
-	if (budget_ms < 0 || budget_statement != GetCurrentStatementStartTimestamp())
+	if (budget_ms < 0 || budget_idle != idle ||
+	    budget_statement != GetCurrentStatementStartTimestamp() ||
+	    (last_cleanup != 0 &&
+	     TimestampDifferenceExceeds(last_cleanup, GetCurrentTimestamp(),
+	                                SAME_UNWINDING_MS)))
+	{
 		budget_ms = sbx_abort_cleanup_timeout;
+		last_cleanup = 0;
+	}
 	budget_statement = GetCurrentStatementStartTimestamp();
+	budget_idle = idle;
 }
 
 static void

@@ -84,12 +84,30 @@ log_instead(ErrorData *report)
 
 	if (busy)
 		return;
-	busy = true;
 	report->output_to_server = false;
-	ereport(LOG_SERVER_ONLY, (errcode(report->sqlerrcode),
-	                          errmsg("statement with a credential is not shown"),
-	                          errhidestmt(true), errhidecontext(true)));
-	busy = false;
+	busy = true;
+	PG_TRY();
+	{
+		ereport(LOG_SERVER_ONLY, (errcode(report->sqlerrcode),
+		                          errmsg("statement with a credential is not shown"),
+		                          errhidestmt(true), errhidecontext(true)));
+	}
+	PG_FINALLY();
+	{
+		busy = false;
+	}
+	PG_END_TRY();
+}
+
+/* Errors in which the server quotes what it could not read or find. */
+static bool
+may_quote(const ErrorData *report)
+{
+	int category = ERRCODE_TO_CATEGORY(report->sqlerrcode);
+
+	return report->elevel == ERROR &&
+	       (category == ERRCODE_DATA_EXCEPTION ||
+	        category == ERRCODE_SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION);
 }
 
 /*
@@ -100,9 +118,6 @@ log_instead(ErrorData *report)
 static void
 hide_credentials(ErrorData *report)
 {
-	bool ours = ERRCODE_TO_CATEGORY(report->sqlerrcode) ==
-	            ERRCODE_TO_CATEGORY(MAKE_SQLSTATE('S', 'B', '0', '0', '0'));
-
 	if (copy_statement != 0 && copy_statement == GetCurrentStatementStartTimestamp())
 	{
 		report->hide_stmt = true;
@@ -114,7 +129,7 @@ hide_credentials(ErrorData *report)
 	{
 		report->hide_stmt = true;
 		report->hide_ctx = true;
-		if (report->elevel >= ERROR && !ours)
+		if (may_quote(report))
 			log_instead(report);
 	}
 	if (report->elevel < WARNING &&

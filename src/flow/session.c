@@ -61,7 +61,8 @@ sbx_session_define_gucs(void)
 	    "Empty means the system's own.", &ca_file, "", PGC_SUSET, 0, NULL, NULL, NULL);
 	DefineCustomStringVariable("sbx_router.proxy", "Proxy that requests go through.",
 	                           "Empty means none; the environment is never asked.",
-	                           &proxy, "", PGC_SUSET, 0, NULL, NULL, NULL);
+	                           &proxy, "", PGC_SUSET, GUC_SUPERUSER_ONLY, NULL, NULL,
+	                           NULL);
 }
 
 size_t

@@ -374,7 +374,8 @@ create_wait_set(int epoll_fd)
 	WaitEventSet *set = sbx_create_wait_event_set(3);
 
 	AddWaitEventToSet(set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
-	AddWaitEventToSet(set, WL_POSTMASTER_DEATH, PGINVALID_SOCKET, NULL, NULL);
+	if (IsUnderPostmaster)
+		AddWaitEventToSet(set, WL_POSTMASTER_DEATH, PGINVALID_SOCKET, NULL, NULL);
 	AddWaitEventToSet(set, WL_SOCKET_READABLE, epoll_fd, NULL, NULL);
 	return set;
 }

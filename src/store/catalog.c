@@ -173,10 +173,28 @@ sbx_catalog_begin(SbxCatalogScope *scope)
 }
 
 /*
- * A trigger's function runs as whoever writes the row, and our writer is the owner of
- * the extension.  A role that has nothing but TRIGGER on the table must not get the
- * owner's rights that way: only a function that a superuser answers for may be there.
+ * A trigger runs as whoever writes the row, and our writer is the owner of the
+ * extension.  A role that has nothing but TRIGGER on the table (GRANT ALL includes it)
+ * must not get the owner's rights that way.  So only plain triggers are accepted: a
+ * function that a superuser answers for, without a WHEN condition or arguments, which
+ * are the trigger's creator's.
  */
+static bool
+is_trusted(const Trigger *trigger)
+{
+	HeapTuple tuple;
+	Oid owner;
+
+	if (trigger->tgqual != NULL || trigger->tgnargs > 0)
+		return false;
+	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(trigger->tgfoid));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", trigger->tgfoid);
+	owner = ((Form_pg_proc) GETSTRUCT(tuple))->proowner;
+	ReleaseSysCache(tuple);
+	return owner == catalog.owner || superuser_arg(owner);
+}
+
 static void
 refuse_foreign_triggers(Relation relation)
 {
@@ -185,28 +203,18 @@ refuse_foreign_triggers(Relation relation)
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{
 		const Trigger *trigger = &triggers->triggers[i];
-		HeapTuple tuple;
-		Form_pg_proc function;
-		bool trusted;
 
-		if (trigger->tgisinternal || trigger->tgenabled == TRIGGER_DISABLED)
+		if (trigger->tgisinternal || trigger->tgenabled == TRIGGER_DISABLED ||
+		    is_trusted(trigger))
 			continue;
-		tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(trigger->tgfoid));
-		if (!HeapTupleIsValid(tuple))
-			elog(ERROR, "cache lookup failed for function %u", trigger->tgfoid);
-		function = (Form_pg_proc) GETSTRUCT(tuple);
-		trusted = function->prosecdef || function->proowner == catalog.owner ||
-		          superuser_arg(function->proowner);
-		ReleaseSysCache(tuple);
-		if (!trusted)
-			ereport(ERROR,
-			        (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			         errmsg("trigger \"%s\" on table \"%s\" is not trusted",
-			                trigger->tgname, RelationGetRelationName(relation)),
-			         errdetail("Its function would run with the rights of the owner of "
-			                   "the extension."),
-			         errhint("Let a superuser own the function, or make it SECURITY "
-			                 "DEFINER.")));
+		ereport(
+		    ERROR,
+		    (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+		     errmsg("trigger \"%s\" on table \"%s\" is not trusted", trigger->tgname,
+		            RelationGetRelationName(relation)),
+		     errdetail("It would run with the rights of the owner of the extension."),
+		     errhint("Use a trigger without WHEN and arguments, whose function a "
+		             "superuser owns.")));
 	}
 }
 
@@ -261,6 +269,12 @@ checked(int code)
 	if (code < 0)
 		elog(ERROR, "SPI failed: %s", SPI_result_code_string(code));
 	return code;
+}
+
+void
+sbx_catalog_forget_plan(SbxStatement *statement)
+{
+	statement->plan = NULL;
 }
 
 int

@@ -68,6 +68,12 @@ extern void sbx_catalog_end(SbxCatalogScope *scope);
 extern int
 sbx_catalog_execute(SbxStatement *statement, Datum *values, const char *nulls);
 
+/*
+ * Make a new plan next time: one that a rule emptied depends on nothing any more, so
+ * no change of the table would.
+ */
+extern void sbx_catalog_forget_plan(SbxStatement *statement);
+
 /* The same under the newest snapshot, for look-ups that follow a lock. */
 extern int
 sbx_catalog_execute_latest(SbxStatement *statement, Datum *values, const char *nulls);

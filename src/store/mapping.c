@@ -81,13 +81,15 @@ sbx_mapping_insert(const SbxMapping *mapping)
 	rows = SPI_processed;
 	sbx_catalog_end(&scope);
 
-	/* A trigger or rule of somebody's may swallow it; the sandbox must not stay. */
-	if (rows != 1)
-		ereport(ERROR,
-		        (errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
-		         errmsg("sandbox \"%s\" was not recorded", mapping->id),
-		         errdetail("A trigger or rule on table \"%s\" suppressed the row.",
-		                   "sbx_mapping")));
+	if (rows == 1)
+		return;
+
+	/* A trigger or rule of somebody's swallowed it: the sandbox must not stay. */
+	sbx_catalog_forget_plan(&insert_row);
+	ereport(ERROR, (errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
+	                errmsg("sandbox \"%s\" was not recorded", mapping->id),
+	                errdetail("A trigger or rule on table \"%s\" suppressed the row.",
+	                          "sbx_mapping")));
 }
 
 bool
