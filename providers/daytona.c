@@ -94,6 +94,9 @@ const SbxProviderKind sbx_kind_daytona = {
 
     /* The wire can do it; there is no operation for it yet. */
     .detached_launch = false,
+    .launch_env = true,
+    .launch_create_timeout = true,
+    .max_labels = -1,
     .check_settings = sbx_daytona_check_settings,
     .launch = sbx_daytona_launch,
     .get = sbx_daytona_get,

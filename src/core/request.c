@@ -313,13 +313,11 @@ read_idempotency_key(const SbxPath *path, const JsonbValue *value, SbxRequest *r
 }
 
 SbxRequest *
-sbx_request_parse(Jsonb *jsonb, const SbxDeclared *declared)
+sbx_request_parse_at(const SbxPath *path, Jsonb *jsonb, const SbxDeclared *declared)
 {
 	static const char *const keys[] = {"resources", "requires",      "region",
 	                                   "routing",   "placement",     "providerId",
 	                                   "launch",    "idempotencyKey"};
-	const SbxPath root = {SBX_DOCUMENT_REQUEST, NULL, "request"};
-	const SbxPath *path = &root;
 	JsonbValue document;
 	JsonbValue member[lengthof(keys)];
 	SbxRequest *request = palloc0(sizeof(SbxRequest));
@@ -336,6 +334,14 @@ sbx_request_parse(Jsonb *jsonb, const SbxDeclared *declared)
 	read_launch(SBX_MEMBER(path, keys[6]), &member[6], request);
 	read_idempotency_key(SBX_MEMBER(path, keys[7]), &member[7], request);
 	return request;
+}
+
+SbxRequest *
+sbx_request_parse(Jsonb *jsonb, const SbxDeclared *declared)
+{
+	const SbxPath path = {SBX_DOCUMENT_REQUEST, NULL, "request"};
+
+	return sbx_request_parse_at(&path, jsonb, declared);
 }
 
 void

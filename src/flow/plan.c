@@ -5,109 +5,263 @@
  */
 #include "flow/plan.h"
 
+#include "core/merge.h"
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
 #include "store/credential.h"
 #include "utils/json.h"
 
-/* Every capability name that some pool declares, enabled or not. */
-static SbxNames
-declared_capabilities(const SbxProvider *providers, int count)
+/* --- credentials -------------------------------------------------------------- */
+
+static int
+compare_texts(const void *a, const void *b)
 {
-	SbxNames declared = {NULL, 0};
-	const char **names;
-	int total = 0;
-
-	for (int i = 0; i < count; i++)
-		total += providers[i].pool.profile.capability_count;
-	names = palloc(sizeof(char *) * (total + 1));
-	for (int i = 0; i < count; i++)
-	{
-		const SbxProfile *profile = &providers[i].pool.profile;
-
-		for (int j = 0; j < profile->capability_count; j++)
-			names[declared.count++] = profile->capabilities[j];
-	}
-	declared.names = names;
-	return declared;
+	return strcmp(*(const char *const *) a, *(const char *const *) b);
 }
 
-/* Stage by stage: a pool rejected by one stage is not asked by the next. */
-static void
-judge(const SbxPlan *plan, int i)
+/* Ids of the pools that have a usable credential, sorted. */
+static const char **
+usable_ids(int *count)
 {
-	SbxVerdict *verdict = &plan->verdicts[i];
-	const SbxPool *pool = &plan->providers[i].pool;
+	SbxCredential *credential = NULL;
+	const char **ids;
+	int size = 16;
 
-	verdict->pool = pool;
-	verdict->index = i;
-	sbx_route_filter(plan->request, pool, verdict);
-	if (sbx_verdict_eligible(verdict) && sbx_credential_find(pool->id) == NULL)
-		sbx_route_reject(verdict, "CREDENTIALS");
-	if (sbx_verdict_eligible(verdict))
-		sbx_route_filter_signals(verdict);
+	*count = 0;
+	ids = palloc(sizeof(char *) * size);
+	while ((credential = sbx_credential_next(credential)) != NULL)
+	{
+		if (*count == size)
+		{
+			size *= 2;
+			ids = repalloc(ids, sizeof(char *) * size);
+		}
+		ids[(*count)++] = sbx_credential_provider(credential);
+	}
+	qsort(ids, *count, sizeof(char *), compare_texts);
+	return ids;
+}
+
+/* --- judging -------------------------------------------------------------------- */
+
+/*
+ * Stage by stage: a pool rejected by one stage is not asked by the next.  Pools and
+ * usable ids are both in the order of ids, so one walk is enough.
+ */
+static void
+judge_registered(SbxPlan *plan)
+{
+	const SbxRegistry *registry = plan->registry;
+	int usable_count;
+	const char **usable = usable_ids(&usable_count);
+	int next = 0;
+
+	for (int i = 0; i < registry->count; i++)
+	{
+		SbxVerdict *verdict = &plan->verdicts[i];
+		const SbxPool *pool = &registry->providers[i].pool;
+
+		verdict->pool = pool;
+		verdict->index = i;
+		sbx_route_filter(&plan->routing, pool, verdict);
+		while (next < usable_count && strcmp(usable[next], pool->id) < 0)
+			next++;
+		if (verdict->eligible &&
+		    (next == usable_count || strcmp(usable[next], pool->id) != 0))
+			sbx_route_reject(&plan->routing, verdict, SBX_RULE_CREDENTIALS);
+		if (verdict->eligible)
+			sbx_route_filter_signals(&plan->routing, verdict);
+	}
+}
+
+/* explain may be asked of a plan that was made without: SB003 needs every code. */
+static void
+judge(SbxPlan *plan, bool explain, int wanted)
+{
+	plan->routing.explain = explain;
+	plan->verdicts = palloc0(sizeof(SbxVerdict) * (plan->count + 1));
+	judge_registered(plan);
+	plan->eligible =
+	    sbx_route_rank(&plan->routing, plan->verdicts, plan->count, wanted);
 }
 
 SbxPlan *
-sbx_plan_make(Jsonb *request, const char *policy)
+sbx_plan_make(Jsonb *request, const char *policy, bool detached, bool explain,
+              int wanted)
 {
 	SbxPlan *plan = palloc0(sizeof(SbxPlan));
-	SbxNames declared;
 
-	plan->providers = sbx_registry_load(&plan->count);
-	for (int i = 0; i < plan->count; i++)
-		plan->providers[i].pool.enabled &= sbx_registry_is_usable(&plan->providers[i]);
-	declared = declared_capabilities(plan->providers, plan->count);
-	plan->request = sbx_request_parse(request, &declared);
-	if (policy != NULL)
-		sbx_error_not_built("policy");
-
-	plan->verdicts = palloc0(sizeof(SbxVerdict) * (plan->count + 1));
-	for (int i = 0; i < plan->count; i++)
-		judge(plan, i);
-	plan->eligible = sbx_route_rank(plan->request, plan->verdicts, plan->count);
+	plan->policy = sbx_policy_resolve(policy);
+	plan->registry = sbx_registry_get();
+	plan->count = plan->registry->count;
+	plan->request_jsonb =
+	    plan->policy == NULL || plan->policy->request_defaults == NULL
+	        ? request
+	        : sbx_jsonb_merge(plan->policy->request_defaults, request);
+	plan->request = sbx_request_parse(plan->request_jsonb, plan->registry->declared);
+	sbx_request_check_routable(plan->request);
+	plan->routing.request = plan->request;
+	plan->routing.detached = detached;
+	judge(plan, explain,
+	      wanted == SBX_WANTED_ATTEMPTS ? plan->request->max_attempts : wanted);
 	return plan;
 }
+
+/* --- pools given as JSON ------------------------------------------------------------ */
+
+static void
+parse_pool(const SbxPath *path, const JsonbValue *object, SbxDeclared *declared,
+           SbxPool *pool)
+{
+	static const char *const keys[] = {"id",   "enabled",  "capabilities", "signals",
+	                                   "kind", "settings", "capacity"};
+	JsonbValue member[lengthof(keys)];
+	char *id;
+
+	if (object->type == jbvNull)
+		sbx_refuse(path, SBX_REASON_WRONG_TYPE, NULL);
+	sbx_jsonb_members(path, object, keys, lengthof(keys), member, NULL);
+	id = sbx_jsonb_text(SBX_MEMBER(path, "id"), &member[0]);
+	if (id == NULL)
+		sbx_refuse(SBX_MEMBER(path, "id"), SBX_REASON_MISSING, NULL);
+	if (!sbx_is_provider_id(id))
+		sbx_refuse(SBX_MEMBER(path, "id"), SBX_REASON_BAD_FORMAT, NULL);
+	pool->id = id;
+	pool->enabled = sbx_jsonb_bool(SBX_MEMBER(path, "enabled"), &member[1], true);
+	sbx_profile_parse(path, &member[2], declared, &pool->profile);
+	sbx_signals_parse(path, &member[3], &pool->signals);
+}
+
+static int
+compare_pools(const void *a, const void *b)
+{
+	const SbxPool *const *left = a;
+	const SbxPool *const *right = b;
+
+	return strcmp((*left)->id, (*right)->id);
+}
+
+/* A duplicate is refused at the place of its second appearance. */
+static void
+refuse_duplicates(const SbxPool *pools, int count)
+{
+	const SbxPool **sorted = palloc(sizeof(SbxPool *) * (count + 1));
+	const SbxPool *second = NULL;
+
+	for (int i = 0; i < count; i++)
+		sorted[i] = &pools[i];
+	qsort(sorted, count, sizeof(SbxPool *), compare_pools);
+	for (int i = 1; i < count; i++)
+	{
+		if (strcmp(sorted[i - 1]->id, sorted[i]->id) == 0)
+		{
+			const SbxPool *later = Max(sorted[i - 1], sorted[i]);
+
+			second = second == NULL ? later : Min(second, later);
+		}
+	}
+	if (second != NULL)
+		sbx_error_document(SBX_DOCUMENT_PROVIDER,
+		                   psprintf("providers[%d].id", (int) (second - pools)),
+		                   SBX_REASON_DUPLICATE, NULL);
+}
+
+static SbxPool *
+parse_pools(Jsonb *providers, SbxDeclared *declared, int *count)
+{
+	JsonbIterator *iterator = JsonbIteratorInit(&providers->root);
+	JsonbValue item;
+	SbxPool *pools;
+
+	if (!JB_ROOT_IS_ARRAY(providers) || JB_ROOT_IS_SCALAR(providers))
+		sbx_error_document(SBX_DOCUMENT_PROVIDER, "providers", SBX_REASON_WRONG_TYPE,
+		                   NULL);
+	pools = palloc0(sizeof(SbxPool) * (JB_ROOT_COUNT(providers) + 1));
+	*count = 0;
+	(void) JsonbIteratorNext(&iterator, &item, true);
+	while (JsonbIteratorNext(&iterator, &item, true) != WJB_END_ARRAY)
+	{
+		const SbxPath path = {SBX_DOCUMENT_PROVIDER, NULL,
+		                      psprintf("providers[%d]", *count)};
+
+		CHECK_FOR_INTERRUPTS();
+		parse_pool(&path, &item, declared, &pools[*count]);
+		(*count)++;
+	}
+	refuse_duplicates(pools, *count);
+	return pools;
+}
+
+SbxPlan *
+sbx_plan_make_for(Jsonb *request, Jsonb *providers)
+{
+	SbxPlan *plan = palloc0(sizeof(SbxPlan));
+	SbxDeclared *declared = sbx_declared_create(CurrentMemoryContext);
+	SbxPool *pools = parse_pools(providers, declared, &plan->count);
+
+	plan->request_jsonb = request;
+	plan->request = sbx_request_parse(request, declared);
+	sbx_request_check_routable(plan->request);
+	plan->routing.request = plan->request;
+	plan->routing.explain = true;
+	plan->verdicts = palloc0(sizeof(SbxVerdict) * (plan->count + 1));
+	for (int i = 0; i < plan->count; i++)
+	{
+		SbxVerdict *verdict = &plan->verdicts[i];
+
+		verdict->pool = &pools[i];
+		verdict->index = i;
+		sbx_route_filter(&plan->routing, &pools[i], verdict);
+		if (verdict->eligible)
+			sbx_route_filter_signals(&plan->routing, verdict);
+	}
+	plan->eligible =
+	    sbx_route_rank(&plan->routing, plan->verdicts, plan->count, plan->count);
+	return plan;
+}
+
+/* --- the outcome --------------------------------------------------------------------- */
 
 const SbxProvider *
 sbx_plan_provider(const SbxPlan *plan, const SbxVerdict *verdict)
 {
-	return &plan->providers[verdict->index];
+	return &plan->registry->providers[verdict->index];
 }
 
-static char *
-rejections_json(const SbxPlan *plan)
+static void
+append_codes(StringInfo json, const SbxPlan *plan, const SbxVerdict *verdict)
 {
-	StringInfoData json;
-
-	initStringInfo(&json);
-	appendStringInfoChar(&json, '{');
-	for (int i = 0; i < plan->count; i++)
+	escape_json(json, verdict->pool->id);
+	appendStringInfoString(json, ":[");
+	for (int i = 0; i < verdict->rejection_count; i++)
 	{
-		ListCell *cell;
-
 		if (i > 0)
-			appendStringInfoChar(&json, ',');
-		escape_json(&json, plan->verdicts[i].pool->id);
-		appendStringInfoString(&json, ":[");
-		foreach (cell, plan->verdicts[i].rejections)
-		{
-			if (cell != list_head(plan->verdicts[i].rejections))
-				appendStringInfoChar(&json, ',');
-			escape_json(&json, lfirst(cell));
-		}
-		appendStringInfoChar(&json, ']');
+			appendStringInfoChar(json, ',');
+		escape_json(json, sbx_route_code(plan->request, &verdict->rejections[i]));
 	}
-	appendStringInfoChar(&json, '}');
-	return json.data;
+	appendStringInfoChar(json, ']');
 }
 
 void
 sbx_plan_refuse(const SbxPlan *plan)
 {
+	SbxPlan explained = *plan;
+	StringInfoData json;
 	StringInfoData detail;
 
+	if (!plan->routing.explain)
+		judge(&explained, true, plan->count);
+	initStringInfo(&json);
+	appendStringInfoChar(&json, '{');
+	for (int i = 0; i < explained.count; i++)
+	{
+		if (i > 0)
+			appendStringInfoChar(&json, ',');
+		append_codes(&json, plan, &explained.verdicts[i]);
+	}
+	appendStringInfoChar(&json, '}');
 	sbx_detail_open(&detail);
-	sbx_detail_raw(&detail, "rejections", rejections_json(plan));
+	sbx_detail_raw(&detail, "rejections", json.data);
 	sbx_detail_close(&detail);
 	ereport(
 	    ERROR,
@@ -120,48 +274,31 @@ sbx_plan_refuse(const SbxPlan *plan)
 	               "Use sbx_route_explain() to see the reason for each provider.")));
 }
 
-/* The part of a code after its colon. */
-static const char *
-subject(const char *code)
+/* A registration that is enabled and still may not be used. */
+static bool
+is_unusable(const SbxPlan *plan, const SbxVerdict *verdict,
+            const SbxRejection *rejection)
 {
-	const char *colon = strchr(code, ':');
-
-	return colon == NULL ? "" : colon + 1;
+	return rejection->rule == SBX_RULE_PROVIDER_DISABLED && plan->registry != NULL &&
+	       sbx_plan_provider(plan, verdict)->enabled;
 }
 
 char *
-sbx_plan_describe(const SbxPlan *plan, const SbxVerdict *verdict, const char *code)
+sbx_plan_words(const SbxPlan *plan, const SbxVerdict *verdict)
 {
-	const SbxResources *asked = &plan->request->resources;
-	const SbxResources *has = &verdict->pool->profile.resources;
+	StringInfoData words;
 
-	if (strcmp(code, "PROVIDER_ID") == 0)
-		return psprintf("request asks for provider \"%s\"", plan->request->provider_id);
-	if (strcmp(code, "PROVIDER_DISABLED") == 0)
-		return pstrdup(!sbx_registry_is_usable(sbx_plan_provider(plan, verdict))
-		                   ? "registration is not usable: its registrar is no superuser"
-		                   : "registration is disabled");
-	if (strncmp(code, "CAPABILITY_REQUIRED:", 20) == 0)
-		return psprintf("does not declare capability \"%s\"", subject(code));
-	if (strncmp(code, "CAPABILITY_FORBIDDEN:", 21) == 0)
-		return psprintf("declares forbidden capability \"%s\"", subject(code));
-	if (strcmp(code, "RESOURCE_CPU") == 0)
-		return psprintf("declares %g vCPU, request asks for %g", has->cpu, asked->cpu);
-	if (strcmp(code, "RESOURCE_MEMORY") == 0)
-		return psprintf("declares " INT64_FORMAT
-		                " MiB of memory, request asks for " INT64_FORMAT,
-		                has->memory_mb, asked->memory_mb);
-	if (strcmp(code, "RESOURCE_DISK") == 0)
-		return psprintf("declares " INT64_FORMAT
-		                " MiB of disk, request asks for " INT64_FORMAT,
-		                has->disk_mb, asked->disk_mb);
-	if (strcmp(code, "RESOURCE_GPU") == 0)
-		return psprintf("declares a GPU count of " INT64_FORMAT
-		                ", request asks for " INT64_FORMAT,
-		                has->gpu, asked->gpu);
-	if (strcmp(code, "CREDENTIALS") == 0)
-		return pstrdup("no credential in this session");
-	if (strcmp(code, "AVAILABILITY") == 0)
-		return pstrdup("signals say that it is not available");
-	return pstrdup(code);
+	initStringInfo(&words);
+	for (int i = 0; i < verdict->rejection_count; i++)
+	{
+		const SbxRejection *rejection = &verdict->rejections[i];
+
+		if (words.len > 0)
+			appendStringInfoString(&words, "; ");
+		appendStringInfoString(
+		    &words, is_unusable(plan, verdict, rejection)
+		                ? "registration is not usable: its registrar is no superuser"
+		                : sbx_route_words(plan->request, verdict->pool, rejection));
+	}
+	return words.data;
 }

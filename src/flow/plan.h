@@ -7,32 +7,43 @@
 #define SBX_PLAN_H
 
 #include "core/route.h"
+#include "store/policy.h"
 #include "store/registry.h"
 
 typedef struct SbxPlan
 {
+	Jsonb *request_jsonb; /* with the policy's defaults */
 	SbxRequest *request;
-	SbxProvider *providers;
+	SbxRouting routing;
+	const SbxPolicy *policy;     /* NULL = none */
+	const SbxRegistry *registry; /* NULL for pools that are not registered */
+	SbxVerdict *verdicts;        /* the best first, see sbx_route_rank() */
 	int count;
-	SbxVerdict *verdicts; /* eligible ones first, then the rejected by id */
 	int eligible;
 } SbxPlan;
 
 /*
- * Parse the request and judge every registered pool.  Raises SB001 and 0A000.
- * policy names a row of policies, none of which exist yet: non-NULL is 0A000.
+ * Judge every registered pool for a request.  Raises SB001, SB002, and SB013 for an
+ * unknown policy.  The best `wanted` pools come first; explain asks for all of them
+ * and every rejection.
  */
-extern SbxPlan *sbx_plan_make(Jsonb *request, const char *policy);
+extern SbxPlan *sbx_plan_make(Jsonb *request, const char *policy, bool detached,
+                              bool explain, int wanted);
 
-/* The pool of a verdict. */
+/* wanted: as many as the request may attempt. */
+#define SBX_WANTED_ATTEMPTS 0
+
+/* The same for pools given as JSON: no registry, no credentials, no policy. */
+extern SbxPlan *sbx_plan_make_for(Jsonb *request, Jsonb *providers);
+
+/* The registered pool of a verdict. */
 extern const SbxProvider *
 sbx_plan_provider(const SbxPlan *plan, const SbxVerdict *verdict);
 
-/* SB003 with every pool's rejections. */
+/* SB003 with every pool's rejections.  policy as given to sbx_plan_make(). */
 extern void sbx_plan_refuse(const SbxPlan *plan) pg_attribute_noreturn();
 
-/* One rejection in words, for people. */
-extern char *
-sbx_plan_describe(const SbxPlan *plan, const SbxVerdict *verdict, const char *code);
+/* All rejections of a verdict in words, for people. */
+extern char *sbx_plan_words(const SbxPlan *plan, const SbxVerdict *verdict);
 
 #endif /* SBX_PLAN_H */

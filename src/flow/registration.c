@@ -60,7 +60,8 @@ sbx_register_provider(PG_FUNCTION_ARGS)
 	registration.registered_by = GetUserId();
 
 	/* The row's trigger checks again; here the error has no context of ours. */
-	sbx_registry_parse(&registration, &provider);
+	sbx_registry_parse(&registration, sbx_declared_create(CurrentMemoryContext),
+	                   &provider);
 	sbx_registry_check_written(&provider);
 	sbx_registry_insert(&registration);
 	PG_RETURN_VOID();
@@ -104,7 +105,8 @@ sbx_update_provider(PG_FUNCTION_ARGS)
 	if (!PG_ARGISNULL(5))
 		registration->capacity = PG_GETARG_JSONB_P(5);
 	registration->registered_by = GetUserId();
-	sbx_registry_parse(registration, &provider);
+	sbx_registry_parse(registration, sbx_declared_create(CurrentMemoryContext),
+	                   &provider);
 	sbx_registry_check_written(&provider);
 	sbx_registry_update(registration);
 	PG_RETURN_VOID();
@@ -157,7 +159,8 @@ sbx_provider_check(PG_FUNCTION_ARGS)
 	registration.signals = sbx_rows_jsonb(&row, "signals");
 	registration.capacity = sbx_rows_jsonb(&row, "capacity");
 	registration.registered_by = sbx_rows_settle_registrar(&row);
-	sbx_registry_parse(&registration, &provider);
+	sbx_registry_parse(&registration, sbx_declared_create(CurrentMemoryContext),
+	                   &provider);
 
 	/*
 	 * A superuser may write what no longer counts: a dump has to be restorable, and

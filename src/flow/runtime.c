@@ -43,7 +43,7 @@ typedef struct Sandbox
 static void
 open_sandbox(const char *id, Sandbox *sandbox)
 {
-	SbxProvider *provider;
+	const SbxProvider *provider;
 
 	sandbox->mapping = sbx_mapping_get(id);
 	provider = sbx_registry_find(sandbox->mapping->provider_id);
@@ -166,6 +166,7 @@ script_timeout(FunctionCallInfo fcinfo, int n)
 static void
 script_env(FunctionCallInfo fcinfo, int n, SbxRunInput *input)
 {
+	const SbxPath path = {SBX_DOCUMENT_ARGUMENT, NULL, "env"};
 	JsonbValue root;
 	SbxText *pairs;
 	SbxPair *env;
@@ -173,13 +174,13 @@ script_env(FunctionCallInfo fcinfo, int n, SbxRunInput *input)
 
 	if (PG_ARGISNULL(n))
 		return;
-	sbx_jsonb_document(SBX_DOCUMENT_ARGUMENT, "env", PG_GETARG_JSONB_P(n), &root);
-	pairs = sbx_jsonb_pairs(SBX_DOCUMENT_ARGUMENT, "env", &root, true, &count);
+	sbx_jsonb_document(&path, PG_GETARG_JSONB_P(n), &root);
+	pairs = sbx_jsonb_pairs(&path, &root, true, &count);
 	env = palloc(sizeof(SbxPair) * (count + 1));
 	for (int i = 0; i < count; i++)
 	{
 		if (!sbx_is_environment_name(pairs[i].key))
-			refuse_argument(sbx_jsonb_path("env", pairs[i].key), SBX_REASON_BAD_FORMAT);
+			sbx_refuse(SBX_MEMBER(&path, pairs[i].key), SBX_REASON_BAD_FORMAT, NULL);
 		env[i].key = pairs[i].key;
 		env[i].value = sbx_session_to_utf8(pairs[i].value);
 	}
@@ -207,7 +208,7 @@ script_input(FunctionCallInfo fcinfo, SbxRunInput *input)
 	{
 		char *cwd = text_to_cstring(PG_GETARG_TEXT_PP(3));
 
-		sbx_check_text(SBX_DOCUMENT_ARGUMENT, "cwd", cwd);
+		sbx_check_text(&(const SbxPath){SBX_DOCUMENT_ARGUMENT, NULL, "cwd"}, cwd);
 		if (cwd[0] != '/')
 			refuse_argument("cwd", SBX_REASON_BAD_FORMAT);
 		input->cwd = sbx_session_to_utf8(cwd);

@@ -57,7 +57,7 @@ static SbxStatement select_sandbox = {"SELECT 1 FROM %1$s.sbx_mapping WHERE "
 static char *
 read_url(const SbxPath *path, const JsonbValue *value)
 {
-	char	   *url = sbx_jsonb_text(path, value);
+	char *url = sbx_jsonb_text(path, value);
 	const char *authority;
 
 	if (strlen(url) > SBX_MAX_URL)
@@ -77,7 +77,7 @@ read_url(const SbxPath *path, const JsonbValue *value)
 
 static void
 read_setting(const SbxPath *path, const SbxField *field, const JsonbValue *value,
-			 SbxFieldValue *setting)
+             SbxFieldValue *setting)
 {
 	memset(setting, 0, sizeof(*setting));
 	if (value->type == jbvNull)
@@ -102,7 +102,7 @@ read_setting(const SbxPath *path, const SbxField *field, const JsonbValue *value
 			break;
 		case SBX_FIELD_INTEGER:
 			setting->integer =
-				sbx_jsonb_range(path, value, field->minimum, field->maximum);
+			    sbx_jsonb_range(path, value, field->minimum, field->maximum);
 			break;
 		case SBX_FIELD_BOOLEAN:
 			setting->boolean = sbx_jsonb_bool(path, value, false);
@@ -117,24 +117,24 @@ group_of(const SbxField *field)
 	const char *dot = strchr(field->name, '.');
 
 	return dot == NULL ? pstrdup(field->name)
-		: pnstrdup(field->name, dot - field->name);
+	                   : pnstrdup(field->name, dot - field->name);
 }
 
 /* The members of one nested object, e.g. createParams. */
 static void
 read_group(const SbxPath *path, const SbxProviderKind *kind, const JsonbValue *object,
-		   SbxFieldValue *settings)
+           SbxFieldValue *settings)
 {
-	size_t		length = strlen(path->key);
+	size_t length = strlen(path->key);
 	const char *keys[SBX_MAX_KEYS];
-	int			fields[SBX_MAX_KEYS];
-	JsonbValue	member[SBX_MAX_KEYS];
-	int			count = 0;
+	int fields[SBX_MAX_KEYS];
+	JsonbValue member[SBX_MAX_KEYS];
+	int count = 0;
 
 	for (int i = 0; kind->settings[i].name != NULL; i++)
 	{
 		if (strncmp(kind->settings[i].name, path->key, length) == 0 &&
-			kind->settings[i].name[length] == '.')
+		    kind->settings[i].name[length] == '.')
 		{
 			keys[count] = kind->settings[i].name + length + 1;
 			fields[count++] = i;
@@ -143,7 +143,7 @@ read_group(const SbxPath *path, const SbxProviderKind *kind, const JsonbValue *o
 	sbx_jsonb_members(path, object, keys, count, member, NULL);
 	for (int i = 0; i < count; i++)
 		read_setting(SBX_MEMBER(path, keys[i]), &kind->settings[fields[i]], &member[i],
-					 &settings[fields[i]]);
+		             &settings[fields[i]]);
 }
 
 /* A credential in the settings would end up in dumps and backups. */
@@ -153,32 +153,32 @@ refuse_credentials(const SbxPath *path, const SbxProviderKind *kind, Jsonb *sett
 	for (int i = 0; kind->credentials[i].name != NULL; i++)
 	{
 		const char *name = kind->credentials[i].name;
-		JsonbValue	found;
+		JsonbValue found;
 
 		if (getKeyJsonValueFromContainer(&settings->root, name, strlen(name), &found) !=
-			NULL)
+		    NULL)
 			sbx_refuse(SBX_MEMBER(path, name), SBX_REASON_SECRET,
-					   _("Use sbx_set_credential() to give credentials."));
+			           _("Use sbx_set_credential() to give credentials."));
 	}
 }
 
 static void
 parse_settings(const SbxPath *pool, const SbxProviderKind *kind, Jsonb *settings,
-			   SbxFieldValue *values)
+               SbxFieldValue *values)
 {
 	const SbxPath *path = SBX_MEMBER(pool, "settings");
 	const char *keys[SBX_MAX_KEYS];
-	bool		is_group[SBX_MAX_KEYS];
-	int			fields[SBX_MAX_KEYS];
-	JsonbValue	member[SBX_MAX_KEYS];
-	JsonbValue	root;
+	bool is_group[SBX_MAX_KEYS];
+	int fields[SBX_MAX_KEYS];
+	JsonbValue member[SBX_MAX_KEYS];
+	JsonbValue root;
 	const char *offender;
-	int			count = 0;
+	int count = 0;
 
 	for (int i = 0; kind->settings[i].name != NULL; i++)
 	{
-		char	   *group = group_of(&kind->settings[i]);
-		bool		nested = strchr(kind->settings[i].name, '.') != NULL;
+		char *group = group_of(&kind->settings[i]);
+		bool nested = strchr(kind->settings[i].name, '.') != NULL;
 
 		if (nested && count > 0 && strcmp(keys[count - 1], group) == 0)
 			continue;
@@ -195,7 +195,7 @@ parse_settings(const SbxPath *pool, const SbxProviderKind *kind, Jsonb *settings
 			read_group(SBX_MEMBER(path, keys[i]), kind, &member[i], values);
 		else
 			read_setting(SBX_MEMBER(path, keys[i]), &kind->settings[fields[i]],
-						 &member[i], &values[fields[i]]);
+			             &member[i], &values[fields[i]]);
 	}
 	offender = kind->check_settings == NULL ? NULL : kind->check_settings(values);
 	if (offender != NULL)
@@ -218,7 +218,8 @@ find_kind(const SbxPath *path, const char *name)
 		names[count] = sbx_provider_kinds[count]->name;
 		count++;
 	}
-	sbx_refuse(SBX_MEMBER(path, "kind"), SBX_REASON_UNKNOWN_NAME, sbx_error_nearest_hint(name, names, count));
+	sbx_refuse(SBX_MEMBER(path, "kind"), SBX_REASON_UNKNOWN_NAME,
+	           sbx_error_nearest_hint(name, names, count));
 }
 
 /* The setting that the role in registered_by may not give; NULL = all is well. */
@@ -283,18 +284,18 @@ open_document(const SbxPath *path, Jsonb *jsonb, JsonbValue *value)
 
 void
 sbx_registry_parse(const SbxRegistration *registration, SbxDeclared *declared,
-				   SbxProvider *provider)
+                   SbxProvider *provider)
 {
 	const SbxPath root = {SBX_DOCUMENT_PROVIDER, NULL, "provider"};
 	const SbxPath *path = &root;
-	SbxPool    *pool = &provider->pool;
-	JsonbValue	document;
+	SbxPool *pool = &provider->pool;
+	JsonbValue document;
 
 	memset(provider, 0, sizeof(*provider));
 	if (!sbx_is_provider_id(registration->id))
 		sbx_refuse(SBX_MEMBER(path, "id"), SBX_REASON_BAD_FORMAT,
-				   _("An id starts with a letter or digit, followed by at most 62 "
-					 "letters, digits, dots, underscores or hyphens."));
+		           _("An id starts with a letter or digit, followed by at most 62 "
+		             "letters, digits, dots, underscores or hyphens."));
 	provider->kind = find_kind(path, registration->kind);
 	provider->enabled = registration->enabled;
 	provider->registered_by = registration->registered_by;
@@ -303,11 +304,13 @@ sbx_registry_parse(const SbxRegistration *registration, SbxDeclared *declared,
 	provider->launch.env = provider->kind->launch_env;
 	provider->launch.create_timeout = provider->kind->launch_create_timeout;
 	provider->launch.detached = provider->kind->detached_launch;
-	provider->launch.max_labels = provider->kind->max_labels < 0
-		? -1
-		: Max(provider->kind->max_labels - SBX_ROUTER_LABELS, 0);
+	provider->launch.max_labels =
+	    provider->kind->max_labels < 0
+	        ? -1
+	        : Max(provider->kind->max_labels - SBX_ROUTER_LABELS, 0);
 	parse_settings(path, provider->kind, registration->settings, provider->settings);
-	open_document(SBX_MEMBER(path, "capabilities"), registration->capabilities, &document);
+	open_document(SBX_MEMBER(path, "capabilities"), registration->capabilities,
+	              &document);
 	sbx_profile_parse(path, &document, declared, &pool->profile);
 	open_document(SBX_MEMBER(path, "signals"), registration->signals, &document);
 	sbx_signals_parse(path, &document, &pool->signals);
@@ -384,13 +387,13 @@ struct CachedRegistry
 {
 	SbxRegistry registry; /* first */
 	MemoryContext context;
-	int			pins;
-	bool		outdated;
+	int pins;
+	bool outdated;
 };
 
 static struct CachedRegistry *cached = NULL;
 static bool cache_valid = false;
-static Oid	cached_relid = InvalidOid;
+static Oid cached_relid = InvalidOid;
 
 /* No catalog access here: a flag, and the rest at the next use. */
 static void
@@ -436,7 +439,7 @@ name_registration(void *arg)
 
 static void
 parse_stored(const SbxRegistration *registration, SbxDeclared *declared,
-			 SbxProvider *provider)
+             SbxProvider *provider)
 {
 	ErrorContextCallback context;
 
@@ -458,7 +461,7 @@ read_all(int *count)
 	sbx_catalog_execute_latest(&select_all, NULL, NULL);
 	*count = (int) SPI_processed;
 	registrations = MemoryContextAlloc(scope.caller_context,
-									   sizeof(SbxRegistration) * (*count + 1));
+	                                   sizeof(SbxRegistration) * (*count + 1));
 	for (int i = 0; i < *count; i++)
 		read_row(&scope, i, &registrations[i]);
 	sbx_catalog_end(&scope);
@@ -470,10 +473,10 @@ static struct CachedRegistry *
 load(void)
 {
 	MemoryContext caller = CurrentMemoryContext;
-	MemoryContext context =
-		AllocSetContextCreate(caller, "sbx_router registrations", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext context = AllocSetContextCreate(caller, "sbx_router registrations",
+	                                              ALLOCSET_DEFAULT_SIZES);
 	struct CachedRegistry *loaded =
-		MemoryContextAllocZero(context, sizeof(struct CachedRegistry));
+	    MemoryContextAllocZero(context, sizeof(struct CachedRegistry));
 	SbxRegistry *registry = &loaded->registry;
 	SbxRegistration *rows;
 
@@ -572,7 +575,7 @@ sbx_registry_find(const char *id)
 	const SbxRegistry *registry = sbx_registry_get();
 
 	return bsearch(id, registry->providers, registry->count, sizeof(SbxProvider),
-				   compare_to_id);
+	               compare_to_id);
 }
 
 /* --- writing --------------------------------------------------------------------- */
