@@ -239,6 +239,28 @@ is($sbx->control('GET', 'redirects')->{connections}, 0, 'a redirect is not follo
 	$sbx->http('DELETE', $key, "/sandbox/$id");
 }
 
+# An answer about another sandbox is no answer: what is adopted may be destroyed.
+{
+	my $other = $s->value('SELECT sbx_provision()');
+	my $id = $s->value($new_id);
+
+	$sbx->fault(
+		op => 'create',
+		action => 'status',
+		status => 200,
+		body => {
+			id => provider_id($other),
+			name => $other,
+			state => 'started',
+			labels => { 'sbx-router-id' => $other }
+		});
+	$s->value(q{SET sbx_router.abort_cleanup_timeout = '100ms'});
+	check_failed_create($s->query(provision($id)), 'an answer about another sandbox', $id, 'unknown', 0, 1);
+	$s->value('RESET sbx_router.abort_cleanup_timeout');
+	is((scalar grep { $_ eq $other } $sbx->alive), 1, 'create, an answer about another sandbox: that one is left alone');
+	$s->value("SELECT sbx_destroy('$other')");
+}
+
 #
 # After the create: what was made is named
 #
