@@ -31,6 +31,7 @@ typedef struct SbxDaytonaLaunch
 {
 	SbxDaytonaState state; /* first */
 	const char *body;
+	const char *unique_name;
 	int probes;
 	SbxSandboxFacts *facts; /* of the started sandbox: the result, if it is ready */
 } SbxDaytonaLaunch;
@@ -72,7 +73,9 @@ sbx_daytona_launch(const SbxAccount *account, const SbxLaunchInput *input)
 	if (body != NULL)
 		launch->body = sbx_json_print(&op->arena, body);
 	json_decref(body);
-	if (body == NULL || !sbx_daytona_valid_id(input->unique_name) ||
+	if (sbx_daytona_valid_id(input->unique_name))
+		launch->unique_name = sbx_arena_strdup(&op->arena, input->unique_name);
+	if (body == NULL || launch->unique_name == NULL ||
 	    sbx_daytona_check_settings(account->settings) != NULL)
 		launch->state.step = sbx_daytona_refuse;
 	return sbx_daytona_made_op(op);
@@ -91,6 +94,16 @@ daytona_launch_start(SbxOp *op)
 	return want;
 }
 
+/* An answer may leave the name out, but not give another one. */
+static bool
+daytona_launch_is_ours(const SbxOp *op, const json_t *sandbox)
+{
+	const SbxDaytonaLaunch *launch = op->state;
+	const char *name = sbx_json_string(sandbox, "name");
+
+	return name == NULL || strcmp(name, launch->unique_name) == 0;
+}
+
 static SbxOpWant
 daytona_launch_created(SbxOp *op)
 {
@@ -102,10 +115,16 @@ daytona_launch_created(SbxOp *op)
 	if (!sbx_daytona_is_success(op))
 		return daytona_launch_refused(op);
 
-	/* Something was made that we cannot name: only the unique name finds it. */
+	/*
+	 * Something was made that we cannot name: only the unique name finds it.  An answer
+	 * about a sandbox of another name is none: what is adopted may be destroyed.
+	 */
 	sandbox = sbx_daytona_sandbox(op);
-	if (sandbox == NULL)
+	if (sandbox == NULL || !daytona_launch_is_ours(op, sandbox))
+	{
+		json_decref(sandbox);
 		return sbx_daytona_fail(op, SBX_PHASE_PROTOCOL, NULL);
+	}
 
 	state->allocation = SBX_ALLOCATION_MADE;
 	sbx_daytona_adopt(op, sandbox);

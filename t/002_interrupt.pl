@@ -67,7 +67,8 @@ my %moment = (
 	'the wait until it is ready' => {
 		fault => { op => 'run', action => 'hang' },
 		sql => \&provision,
-		reached => sub { my $made = provider_id($_[0]); $sbx->count('POST', qr{/$made/process/execute$}) },
+		reached =>
+		  sub { my $made = provider_id($_[0]); $sbx->count('POST', qr{/$made/process/execute$}) },
 		made => 1,
 	},
 	'the search for what a lost create may have made' => {
@@ -81,14 +82,16 @@ my %moment = (
 		fault => { op => 'create', action => 'reset-after-work' },
 		second => { op => 'delete', action => 'hang' },
 		sql => \&provision,
-		reached => sub { my $made = provider_id($_[0]); $sbx->count('DELETE', qr{/sandbox/$made$}) },
+		reached =>
+		  sub { my $made = provider_id($_[0]); $sbx->count('DELETE', qr{/sandbox/$made$}) },
 		made => 1,
 		limited => 1,
 	},
 	'a run' => {
 		sql => sub { "SELECT sbx_run_script('$home', 'echo $_[0] >/tmp/ran; sleep 1000')" },
 		reached => sub {
-			scalar grep { $_->{op} eq 'run' && $_->{path} =~ /exec$/ && $_->{body} =~ /$_[0]/ } $sbx->requests;
+			scalar grep { $_->{op} eq 'run' && $_->{path} =~ /exec$/ && $_->{body} =~ /$_[0]/ }
+			  $sbx->requests;
 		},
 		kept => 1,
 	},
@@ -96,7 +99,8 @@ my %moment = (
 		before => sub { $admin->value("SELECT sbx_provision(id => '$_[0]')") },
 		fault => { op => 'delete', action => 'hang' },
 		sql => sub { "SELECT sbx_destroy('$_[0]')" },
-		reached => sub { my $made = provider_id($_[0]); $sbx->count('DELETE', qr{/sandbox/$made$}) },
+		reached =>
+		  sub { my $made = provider_id($_[0]); $sbx->count('DELETE', qr{/sandbox/$made$}) },
 		kept => 1,
 		made => 1,
 	});
@@ -119,7 +123,13 @@ sub begin
 	}
 	$session->send($moment->{sql}->($id));
 	poll($name, sub { $moment->{reached}->($id) });
-	return { name => $name, session => $session, id => $id, moment => $moment, pid => $session->pid };
+	return {
+		name => $name,
+		session => $session,
+		id => $id,
+		moment => $moment,
+		pid => $session->pid
+	};
 }
 
 # What holds after every interrupt: nothing is left that should not be.
@@ -131,19 +141,24 @@ sub check_remains
 
 	if ($moment->{kept})
 	{
-		is($admin->value("SELECT count(*) FROM sbx_mapping WHERE id = '" . ($name eq 'a run' ? $home : $id) . "'"),
-			1, "$here: the row stays");
+		is( $admin->value(
+				"SELECT count(*) FROM sbx_mapping WHERE id = '"
+				  . ($name eq 'a run' ? $home : $id) . "'"),
+			1,
+			"$here: the row stays");
 		return if $name eq 'a run';
 		is($admin->value("SELECT sbx_destroy('$id')"), 't', "$here: it can be repeated");
 		return;
 	}
 	is(creates_of($id), 1, "$here: the create was sent once");
-	poll("nothing is alive after $here", sub { !grep { $_ eq $id } $sbx->alive });
+	poll(
+		"nothing is alive after $here",
+		sub {
+			!grep { $_ eq $id } $sbx->alive;
+		});
 	pass("$here: nothing is alive");
-	is(
-		(scalar grep { $_->{name} eq $id } $sbx->audit),
-		$moment->{made},
-		"$here: the sandbox " . ($moment->{made} ? 'was destroyed' : 'never was'));
+	is((scalar grep { $_->{name} eq $id } $sbx->audit),
+		$moment->{made}, "$here: the sandbox " . ($moment->{made} ? 'was destroyed' : 'never was'));
 	is($admin->value("SELECT count(*) FROM sbx_mapping WHERE id = '$id'"), 0, "$here: no row");
 	return;
 }
@@ -154,8 +169,10 @@ sub check_warning
 	my $expected = !$case->{moment}{made} && !$case->{moment}{kept};
 	my $found = () = $text =~ /could not confirm that sandbox "$case->{id}" was not created/g;
 
-	is($found, $expected ? 1 : 0,
-		"$what in $case->{name}: " . ($expected ? 'a warning that this could not be confirmed' : 'no warning'));
+	is( $found,
+		$expected ? 1 : 0,
+		"$what in $case->{name}: "
+		  . ($expected ? 'a warning that this could not be confirmed' : 'no warning'));
 	return;
 }
 
@@ -165,7 +182,8 @@ sub check_next
 	my $session = $case->{session};
 	my $next = $session->value('SELECT sbx_provision()');
 
-	is($sbx->run($session, $next, 'echo well')->{stdout}, "well\n", "$what in $case->{name}: the session goes on");
+	is($sbx->run($session, $next, 'echo well')->{stdout},
+		"well\n", "$what in $case->{name}: the session goes on");
 	$session->value("SELECT sbx_destroy('$next')");
 	$session->finish;
 	return;
@@ -187,7 +205,9 @@ sub begin_all
 
 # Someone who is not interrupted, through all of it.
 my $bystander = $sbx->user('pool', 'key');
-$bystander->send("SELECT stdout FROM sbx_run_script('$home', 'until [ -e /tmp/go ]; do sleep 0.05; done; echo went')");
+$bystander->send(
+	"SELECT stdout FROM sbx_run_script('$home', 'until [ -e /tmp/go ]; do sleep 0.05; done; echo went')"
+);
 
 #
 # The interrupts
@@ -198,8 +218,10 @@ $admin->value('SELECT pg_cancel_backend($1)', $_->{pid}) foreach @cases;
 foreach my $case (@cases)
 {
 	my $result = $case->{session}->wait;
-	is_deeply([ $result->sqlstate, $result->message ],
-		[ '57014', 'canceling statement due to user request' ], "cancel in $case->{name}: the server's own error");
+	is_deeply(
+		[ $result->sqlstate, $result->message ],
+		[ '57014', 'canceling statement due to user request' ],
+		"cancel in $case->{name}: the server's own error");
 	check_warning($case, 'cancel', $result->everything);
 	check_remains($case, 'cancel');
 	check_next($case, 'cancel');
@@ -210,8 +232,10 @@ foreach my $case (@cases)
 foreach my $case (@cases)
 {
 	my $result = $case->{session}->wait;
-	is_deeply([ $result->sqlstate, $result->message ],
-		[ '57014', 'canceling statement due to statement timeout' ], "timeout in $case->{name}: the server's own error");
+	is_deeply(
+		[ $result->sqlstate, $result->message ],
+		[ '57014', 'canceling statement due to statement timeout' ],
+		"timeout in $case->{name}: the server's own error");
 	check_warning($case, 'timeout', $result->everything);
 	check_remains($case, 'timeout');
 	$case->{session}->value('SET statement_timeout = 0');
@@ -224,7 +248,8 @@ $admin->value('SELECT pg_terminate_backend($1)', $_->{pid}) foreach @cases;
 foreach my $case (@cases)
 {
 	my $result = $case->{session}->wait;
-	is_deeply([ $result->sqlstate, $result->message ],
+	is_deeply(
+		[ $result->sqlstate, $result->message ],
 		[ '57P01', 'terminating connection due to administrator command' ],
 		"terminate in $case->{name}: the server's own error");
 	ok($result->closed, "terminate in $case->{name}: the connection ends");
@@ -253,7 +278,8 @@ my %busy = (
 	'a held create' => { delayMs => 5000, reached => $held->{reached} },
 	'the wait for its start' => {
 		startDelayMs => 5000,
-		reached => sub { my $made = provider_id($_[0]); $sbx->count('GET', qr{/sandbox/$made$}) >= 2 }
+		reached =>
+		  sub { my $made = provider_id($_[0]); $sbx->count('GET', qr{/sandbox/$made$}) >= 2 }
 	});
 $sbx->forget_requests;
 @cases = ();
@@ -282,7 +308,9 @@ foreach my $case (@cases)
 	my ($name, $what, $session) = @$case{qw(name what session)};
 	my $made = provider_id($case->{id});
 
-	is($session->wait->sqlstate, $what eq 'cancel' ? '57014' : '57P01', "$what in $name, the provider being busy");
+	is( $session->wait->sqlstate,
+		$what eq 'cancel' ? '57014' : '57P01',
+		"$what in $name, the provider being busy");
 	$sbx->wait_ended($session->pid) if $what eq 'terminate';
 	check_remains($case, "$what, busy,");
 	cmp_ok($sbx->count('DELETE', qr{/sandbox/$made$}),
@@ -298,13 +326,15 @@ my $catcher = $sbx->user('pool', 'key');
 my $id = $catcher->value('SELECT sbx_new_id()');
 $sbx->fault(%{ $moment{'the wait until it is ready'}{fault} });
 $catcher->value("SET sbx_router.abort_cleanup_timeout = '$long'");
-$catcher->send(qq{DO \$\$
+$catcher->send(
+	qq{DO \$\$
 	BEGIN
 		PERFORM sbx_provision(id => '$id');
 	EXCEPTION WHEN query_canceled THEN
 		RAISE NOTICE 'caught';
 	END \$\$});
-poll('the probe', sub { my $made = provider_id($id); $sbx->count('POST', qr{/$made/process/execute$}) });
+poll('the probe',
+	sub { my $made = provider_id($id); $sbx->count('POST', qr{/$made/process/execute$}) });
 $admin->value('SELECT pg_cancel_backend($1)', $catcher->pid);
 my $result = $catcher->wait;
 ok(!$result->error, 'a cancel that PL/pgSQL catches');
@@ -325,11 +355,14 @@ foreach my $what ('cancel', 'terminate')
 	$result = $catcher->wait;
 	cmp_ok(time - $started, '<', 30, "$what while a rollback waits for the provider: it hurries");
 	is(($result->tags)[0], 'ROLLBACK', "$what: the ROLLBACK itself ends well");
-	is(scalar(my @warnings = grep { $_->{M} =~ /could not destroy sandbox "$id"/ } $result->warnings),
-		1, "$what: with a warning");
+	is( scalar(
+			my @warnings = grep { $_->{M} =~ /could not destroy sandbox "$id"/ } $result->warnings),
+		1,
+		"$what: with a warning");
 	$sbx->clear_faults;
 	$sbx->http('DELETE', 'key', '/sandbox/' . provider_id($id));
-	is($catcher->value('SELECT 1'), 1, 'cancel: the next statement is not cancelled') if $what eq 'cancel';
+	is($catcher->value('SELECT 1'), 1, 'cancel: the next statement is not cancelled')
+	  if $what eq 'cancel';
 }
 $sbx->wait_ended($catcher->pid);
 
@@ -350,14 +383,16 @@ foreach my $what (sort keys %end)
 	$id = $session->value('SELECT sbx_provision()');
 	$end{$what}->($session);
 	$sbx->wait_ended($session->pid);
-	is((grep { $_ eq $id } $sbx->alive), 0, "$what, idle in its transaction: the sandbox is destroyed");
+	is((grep { $_ eq $id } $sbx->alive),
+		0, "$what, idle in its transaction: the sandbox is destroyed");
 }
 
 #
 # All the others went on
 #
 
-is($sbx->run($admin, $home, 'touch /tmp/go; echo done')->{stdout}, "done\n", 'other sessions are not disturbed');
+is($sbx->run($admin, $home, 'touch /tmp/go; echo done')->{stdout},
+	"done\n", 'other sessions are not disturbed');
 is($bystander->wait->value, "went\n", 'not even one that waits in the same sandbox');
 
 #

@@ -78,7 +78,8 @@ my %none = (
 
 my %unknown = (
 	'400 failed to start' => refusal(400, "Sandbox failed to start: $marker"),
-	'400 failed to start, with a known reason' => refusal(400, 'Sandbox failed to start: Total CPU limit exceeded.'),
+	'400 failed to start, with a known reason' =>
+	  refusal(400, 'Sandbox failed to start: Total CPU limit exceeded.'),
 	'403 failed to start' => refusal(403, 'Sandbox failed to start: Total CPU limit exceeded.'),
 	'400 with another text' => refusal(400, $marker),
 	'400 with a known text elsewhere' => refusal(400, "$marker Total CPU limit exceeded."),
@@ -92,7 +93,8 @@ my %unknown = (
 	'503' => refusal(503, $marker),
 	'504' => refusal(504, $marker),
 	'200 with a page' => rule_of(status => 200, body => "<!doctype html><title>$marker</title>"),
-	'200 with an id that is none' => rule_of(status => 200, body => { id => "../$marker", state => 'started' }),
+	'200 with an id that is none' =>
+	  rule_of(status => 200, body => { id => "../$marker", state => 'started' }),
 	'200 with an empty id' => rule_of(status => 200, body => { id => '', state => 'started' }),
 	'200 without an id' => rule_of(status => 200, body => { name => $marker, state => 'started' }),
 	'200 with an array' => rule_of(status => 200, body => [ { id => $marker } ]),
@@ -114,7 +116,8 @@ my %spoiled = (
 	'duplicate keys' => { action => 'duplicate-keys' },
 	'a reset after the work' => { action => 'reset-after-work' },
 	'500 after the work' => { %{ refusal(500, $marker) }, work => JSON::PP::true },
-	'400 after the work' => { %{ refusal(400, "Sandbox failed to start: $marker") }, work => JSON::PP::true },
+	'400 after the work' =>
+	  { %{ refusal(400, "Sandbox failed to start: $marker") }, work => JSON::PP::true },
 	'an answer that comes too late' => { action => 'hang', work => JSON::PP::true, limit => 1 },
 	'an answer that stops after the headers' => { action => 'hang-after-headers', limit => 1 },
 	'an answer that is too slow' => { action => 'slow', bytesPerSecond => 10, limit => 1 });
@@ -123,7 +126,8 @@ sub creates_of
 {
 	my ($id, $mark) = @_;
 
-	return scalar grep { $_->{op} eq 'create' && $_->{body} =~ /"name":"$id"/ } $sbx->requests($mark);
+	return
+	  scalar grep { $_->{op} eq 'create' && $_->{body} =~ /"name":"$id"/ } $sbx->requests($mark);
 }
 
 sub provision
@@ -230,8 +234,31 @@ is($sbx->control('GET', 'redirects')->{connections}, 0, 'a redirect is not follo
 	$result = $s->query(provision($id));
 	$s->value('RESET sbx_router.abort_cleanup_timeout');
 	is(json($result->detail)->{allocation}, 'unknown', 'create, 409 name exists: unknown');
-	is((scalar grep { $_ eq $id } $sbx->alive), 1, 'create, 409 name exists: the other one is left alone');
+	is((scalar grep { $_ eq $id } $sbx->alive),
+		1, 'create, 409 name exists: the other one is left alone');
 	$sbx->http('DELETE', $key, "/sandbox/$id");
+}
+
+# An answer about another sandbox is no answer: what is adopted may be destroyed.
+{
+	my $other = $s->value('SELECT sbx_provision()');
+	my $id = $s->value($new_id);
+
+	$sbx->fault(
+		op => 'create',
+		action => 'status',
+		status => 200,
+		body => {
+			id => provider_id($other),
+			name => $other,
+			state => 'started',
+			labels => { 'sbx-router-id' => $other }
+		});
+	$s->value(q{SET sbx_router.abort_cleanup_timeout = '100ms'});
+	check_failed_create($s->query(provision($id)), 'an answer about another sandbox', $id, 'unknown', 0, 1);
+	$s->value('RESET sbx_router.abort_cleanup_timeout');
+	is((scalar grep { $_ eq $other } $sbx->alive), 1, 'create, an answer about another sandbox: that one is left alone');
+	$s->value("SELECT sbx_destroy('$other')");
 }
 
 #
@@ -244,7 +271,8 @@ my %later = (
 	'garbage when it is looked at' => { op => 'get', action => 'garbage' },
 	'a redirect when it is looked at' => { op => 'get', action => 'redirect' },
 	'401 when it is tried' => { op => 'run', %{ refusal(401, $marker) } },
-	'a page when it is tried' => { op => 'run', %{ rule_of(status => 200, body => "<html>$marker") } },
+	'a page when it is tried' =>
+	  { op => 'run', %{ rule_of(status => 200, body => "<html>$marker") } },
 	'502 each time it is tried' => { op => 'run', %{ refusal(502, $marker) }, times => 3 });
 foreach my $name (sort keys %later)
 {
@@ -259,8 +287,13 @@ foreach my $url ('http://evil.example/toolbox', "http://user\@127.0.0.1/$marker"
 {
 	my $id = $s->value($new_id);
 
-	$sbx->fault(op => 'create',
-		%{ rule_of(status => 200, body => { id => 'b5a7c9de-0000', state => 'started', toolboxProxyUrl => $url }) });
+	$sbx->fault(
+		op => 'create',
+		%{
+			rule_of(
+				status => 200,
+				body => { id => 'b5a7c9de-0000', state => 'started', toolboxProxyUrl => $url })
+		});
 	check_failed_create($s->query(provision($id)), "a toolbox at $url", $id, 'made', 0, 0);
 }
 
@@ -289,11 +322,15 @@ foreach my $name (sort keys %passing)
 
 	$sbx->fault(op => 'create', action => 'close-reused');
 	$s->value(q{SET sbx_router.abort_cleanup_timeout = '100ms'});
-	check_failed_create($s->query(provision($id)), 'a kept connection that dies', $id, 'unknown', 0, 1);
+	check_failed_create(
+		$s->query(provision($id)),
+		'a kept connection that dies',
+		$id, 'unknown', 0, 1);
 	$s->value('RESET sbx_router.abort_cleanup_timeout');
 	my @sent = grep { $_->{op} eq 'create' } $sbx->requests($mark);
 	is(scalar @sent, 1, 'create, a kept connection that dies: one delivery');
-	cmp_ok($sent[0]{connectionRequest}, '>', 1, 'create, a kept connection that dies: it was a kept one');
+	cmp_ok($sent[0]{connectionRequest},
+		'>', 1, 'create, a kept connection that dies: it was a kept one');
 }
 
 #
@@ -306,7 +343,9 @@ my $home_id = provider_id($home);
 sub check_failed_operation
 {
 	my ($result, $name, $operation, $code) = @_;
-	my $detail = json($result->detail) // {};
+	my $detail = json($result->detail);
+
+	$detail = {} unless ref $detail;
 
 	is_deeply(
 		{
@@ -356,7 +395,8 @@ my %bad_get = (
 	'500' => refusal(500, $marker),
 	'503' => refusal(503, $marker),
 	'200 with a page' => rule_of(status => 200, body => "<html>$marker</html>"),
-	'200 about another sandbox' => rule_of(status => 200, body => { id => $marker, state => 'started' }),
+	'200 about another sandbox' =>
+	  rule_of(status => 200, body => { id => $marker, state => 'started' }),
 	'garbage' => { action => 'garbage' },
 	'wrong types' => { action => 'wrong-type' },
 	'a truncated answer' => { action => 'truncate' },
@@ -376,7 +416,8 @@ foreach my $name (sort keys %bad_get)
 	$sbx->clear_faults;
 }
 $sbx->fault(op => 'get', action => 'close-reused');
-is($s->value("SELECT state FROM sbx_get('$home')"), 'started', 'get, a kept connection that dies: asked again');
+is($s->value("SELECT state FROM sbx_get('$home')"),
+	'started', 'get, a kept connection that dies: asked again');
 
 #
 # sbx_run_script
@@ -395,7 +436,8 @@ my %bad_run = (
 	'504' => refusal(504, $marker),
 	'202' => rule_of(status => 202, body => { cmdId => $marker }),
 	'200 with a page' => rule_of(status => 200, body => "<html>$marker</html>"),
-	'an exit code of another type' => rule_of(status => 200, body => { exitCode => "$marker", stdout => '' }),
+	'an exit code of another type' =>
+	  rule_of(status => 200, body => { exitCode => "$marker", stdout => '' }),
 	'garbage' => { action => 'garbage' },
 	'a truncated answer' => { action => 'truncate' },
 	'an endless answer' => { action => 'huge', code => 'OUTPUT_TOO_LARGE' },
@@ -417,7 +459,8 @@ foreach my $name (sort keys %bad_run)
 	my ($row, $result) = $sbx->run($s, $home, 'echo here');
 	check_failed_operation($result, "run, $name", 'runScript', $code);
 	is($sbx->execs($mark), 1, "run, $name: one delivery");
-	cmp_ok($sbx->count('DELETE', $SbxTest::path{kill}, $mark), '>', 0, "run, $name: its session is removed");
+	cmp_ok($sbx->count('DELETE', $SbxTest::path{kill}, $mark),
+		'>', 0, "run, $name: its session is removed");
 	$sbx->clear_faults;
 }
 is($sbx->run($s, $home, 'echo well')->{stdout}, "well\n", 'run: none of this harms the sandbox');
@@ -431,18 +474,26 @@ is($sbx->run($s, $home, 'echo well')->{stdout}, "well\n", 'run: none of this har
 	is($sbx->execs($mark), 0, 'run, 500 for the session: nothing runs');
 
 	$sbx->fault(path => '*/process/session', %{ refusal(409, $marker) }, work => JSON::PP::true);
-	is($sbx->run($s, $home, 'echo well')->{stdout}, "well\n", 'run, the session is there already: it is ours');
+	is($sbx->run($s, $home, 'echo well')->{stdout},
+		"well\n", 'run, the session is there already: it is ours');
 
 	$sbx->fault(op => 'stop', %{ refusal(500, $marker) });
-	is($sbx->run($s, $home, 'echo well')->{stdout}, "well\n", 'run, the session stays: a result is a result');
+	is($sbx->run($s, $home, 'echo well')->{stdout},
+		"well\n", 'run, the session stays: a result is a result');
 
-	$sbx->fault(path => '*/exec', %{ rule_of(status => 200, body => { cmdId => 'x', stdout => "a\n", stderr => '' }) });
+	$sbx->fault(
+		path => '*/exec',
+		%{ rule_of(status => 200, body => { cmdId => 'x', stdout => "a\n", stderr => '' }) });
 	my $row = $sbx->run($s, $home, 'true');
-	is_deeply([ @$row{qw(stdout exit_code)} ], [ "a\n", undef ], 'run, no exit code: the outcome is NULL');
+	is_deeply(
+		[ @$row{qw(stdout exit_code)} ],
+		[ "a\n", undef ],
+		'run, no exit code: the outcome is NULL');
 
 	$sbx->fault(op => 'stop', %{ refusal(500, $marker) });
 	(undef, $result) = $sbx->run($s, $home, 'sleep 1000', timeout => '500 ms');
-	check_failed_operation($result, 'run, a timeout that cannot kill', 'runScript', 'TIMEOUT_NOT_KILLED');
+	check_failed_operation($result, 'run, a timeout that cannot kill',
+		'runScript', 'TIMEOUT_NOT_KILLED');
 	$sbx->clear_faults;
 }
 
@@ -452,7 +503,8 @@ is($sbx->run($s, $home, 'echo well')->{stdout}, "well\n", 'run: none of this har
 
 my %bad_destroy = (
 	'400' => refusal(400, $marker),
-	'400 because of forks' => { %{ refusal(400, "Sandbox has active fork children $marker") }, code => 'HAS_FORKS' },
+	'400 because of forks' =>
+	  { %{ refusal(400, "Sandbox has active fork children $marker") }, code => 'HAS_FORKS' },
 	'401' => refusal(401, $marker),
 	'403' => refusal(403, $marker),
 	'a redirect' => { action => 'redirect' });
@@ -464,7 +516,8 @@ foreach my $name (sort keys %bad_destroy)
 	$sbx->fault(op => 'delete', %rule);
 	my $result = $s->query("SELECT sbx_destroy('$home')");
 	check_failed_operation($result, "destroy, $name", 'destroy', $code);
-	is($s->value("SELECT count(*) FROM sbx_mapping WHERE id = '$home'"), 1, "destroy, $name: the row stays");
+	is($s->value("SELECT count(*) FROM sbx_mapping WHERE id = '$home'"),
+		1, "destroy, $name: the row stays");
 }
 is($s->value("SELECT sbx_destroy('$home')"), 't', 'destroy: after failures it can be repeated');
 is(provider_id($home), $home_id, 'destroy: it was the same sandbox all the time');
@@ -497,7 +550,8 @@ foreach my $name (sort keys %passing_destroy)
 			$s->value("SELECT count(*) FROM sbx_mapping WHERE id = '$id'")
 		],
 		[ 't', 0, 0 ],
-		"destroy, $name: goes on until it is done, and the row is gone") or diag $result->everything;
+		"destroy, $name: goes on until it is done, and the row is gone"
+	) or diag $result->everything;
 	$sbx->clear_faults;
 }
 
@@ -525,7 +579,8 @@ foreach my $kind (sort keys %refused)
 	is($sbx->mark - $mark, 1, "create, a $kind key: one request");
 
 	$mark = $sbx->mark;
-	foreach my $call ([ 'get', "sbx_get('$kept')" ], [ 'runScript', "sbx_run_script('$kept', 'true')" ])
+	foreach
+	  my $call ([ 'get', "sbx_get('$kept')" ], [ 'runScript', "sbx_run_script('$kept', 'true')" ])
 	{
 		$result = $session->query("SELECT $call->[1]");
 		check_failed_operation($result, "$call->[0], a $kind key", $call->[0], $refused{$kind});
@@ -534,7 +589,8 @@ foreach my $kind (sort keys %refused)
 	next if $kind eq 'limited';    # which passes, so it is waited for
 	$result = $session->query("SELECT sbx_destroy('$kept')");
 	check_failed_operation($result, "destroy, a $kind key", 'destroy');
-	is($s->value("SELECT count(*) FROM sbx_mapping WHERE id = '$kept'"), 1, "destroy, a $kind key: the row stays");
+	is($s->value("SELECT count(*) FROM sbx_mapping WHERE id = '$kept'"),
+		1, "destroy, a $kind key: the row stays");
 	$session->finish;
 }
 
@@ -542,9 +598,12 @@ $s->value(q{SELECT sbx_update_provider('pool', settings => '{"apiUrl":"http://12
 my $id = $s->value($new_id);
 check_failed_create($s->query(provision($id)), 'nobody listens', $id, 'none', 0, 0);
 check_failed_operation($s->query("SELECT sbx_get('$kept')"), 'get, nobody listens', 'get');
-check_failed_operation($s->query("SELECT sbx_run_script('$kept', 'true')"), 'run, nobody listens', 'runScript');
-check_failed_operation($s->query("SELECT sbx_destroy('$kept')"), 'destroy, nobody listens', 'destroy');
-is($s->value("SELECT count(*) FROM sbx_mapping WHERE id = '$kept'"), 1, 'destroy, nobody listens: the row stays');
+check_failed_operation($s->query("SELECT sbx_run_script('$kept', 'true')"),
+	'run, nobody listens', 'runScript');
+check_failed_operation($s->query("SELECT sbx_destroy('$kept')"),
+	'destroy, nobody listens', 'destroy');
+is($s->value("SELECT count(*) FROM sbx_mapping WHERE id = '$kept'"),
+	1, 'destroy, nobody listens: the row stays');
 
 #
 # The server log

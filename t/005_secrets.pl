@@ -39,18 +39,22 @@ log_error_verbosity = verbose
 log_min_messages = debug1
 log_min_error_statement = debug1
 track_activity_query_size = 16kB
-} . ($explain ? qq{
+} . (   $explain
+		? qq{
 auto_explain.log_min_duration = 0
 auto_explain.log_analyze = on
 auto_explain.log_verbose = on
 auto_explain.log_nested_statements = on
-} : '') . ($statements ? "pg_stat_statements.track = all\n" : ''));
+}
+		: '')
+	  . ($statements ? "pg_stat_statements.track = all\n" : ''));
 my $node = $sbx->node;
 $sbx->register('pool');
 my $watch = $sbx->session;
 $watch->value('CREATE EXTENSION pg_stat_statements') if $statements;
 
-my $copy = q{COPY sbx_credential_input FROM STDIN WITH (FORMAT csv, QUOTE E'\x01', DELIMITER E'\x02')};
+my $copy =
+  q{COPY sbx_credential_input FROM STDIN WITH (FORMAT csv, QUOTE E'\x01', DELIMITER E'\x02')};
 
 #
 # Where a key could be found
@@ -70,12 +74,15 @@ sub server_log { return $sbx->log_since($_[0] // 0) }
 
 sub activity
 {
-	return $watch->value(q{SELECT string_agg(query, E'\n') FROM pg_stat_activity WHERE pid <> pg_backend_pid()});
+	return $watch->value(
+		q{SELECT string_agg(query, E'\n') FROM pg_stat_activity WHERE pid <> pg_backend_pid()});
 }
 
 sub statistics
 {
-	return $statements ? $watch->value(q{SELECT string_agg(query, E'\n') FROM pg_stat_statements}) : '';
+	return $statements
+	  ? $watch->value(q{SELECT string_agg(query, E'\n') FROM pg_stat_statements})
+	  : '';
 }
 
 # Every file of the data directory, as one list of ways.
@@ -116,7 +123,8 @@ $control->value(q{DO $$ BEGIN PERFORM 'sbxkey-control-do'; END $$});
 is(leaks(activity()), 'control-do', 'control: pg_stat_activity is looked at');
 like(leaks(server_log()), qr/control-do control-table/, 'control: the server log is looked at');
 is(leaks(dump_all()), 'control-table', 'control: the dump is looked at');
-like(leaks(statistics()), qr/control-do/, 'control: pg_stat_statements is looked at') if $statements;
+like(leaks(statistics()), qr/control-do/, 'control: pg_stat_statements is looked at')
+  if $statements;
 $control->finish;
 
 #
@@ -128,7 +136,8 @@ sub check_usable
 {
 	my ($session, $way) = @_;
 
-	is($session->value('SELECT string_agg(provider, $1) FROM sbx_credentials', ','), 'pool', "$way: the key is there");
+	is($session->value('SELECT string_agg(provider, $1) FROM sbx_credentials', ','),
+		'pool', "$way: the key is there");
 	my $id = $session->value('SELECT sbx_provision()');
 	is($session->value("SELECT sbx_destroy('$id')"), 't', "$way: and good for the provider");
 	return;
@@ -163,23 +172,32 @@ my @preloaded = (options => '-c session_preload_libraries=sbx_router');
 my %valid = (
 	'copy-csv' => sub { $_[0]->copy_in($copy, document('copy-csv') . "\n") },
 	'copy-object' => sub {
-		$_[0]->copy_in($copy, qq({"provider":"pool","credential":{"apiKey":"$_[1]"},"scope":"session"}\n));
+		$_[0]->copy_in($copy,
+			qq({"provider":"pool","credential":{"apiKey":"$_[1]"},"scope":"session"}\n));
 	},
-	'copy-text' => sub { $_[0]->copy_in('COPY sbx_credential_input FROM STDIN', document('copy-text') . "\n") },
+	'copy-text' =>
+	  sub { $_[0]->copy_in('COPY sbx_credential_input FROM STDIN', document('copy-text') . "\n") },
 	'bind-secret' => sub { $_[0]->execute('SELECT sbx_set_credential($1, $2)', 'pool', $_[1]) },
-	'bind-text' => sub { $_[0]->execute('SELECT sbx_set_credential($1, $2::text::sbx_secret)', 'pool', $_[1]) },
+	'bind-text' =>
+	  sub { $_[0]->execute('SELECT sbx_set_credential($1, $2::text::sbx_secret)', 'pool', $_[1]) },
 	'bind-object' => sub {
 		$_[0]->execute('SELECT sbx_set_credential($1, $2)', 'pool', qq({"apiKey":"$_[1]"}));
 	},
-	'bind-view' => sub { $_[0]->execute('INSERT INTO sbx_credential_input VALUES ($1)', document('bind-view')) },
+	'bind-view' =>
+	  sub { $_[0]->execute('INSERT INTO sbx_credential_input VALUES ($1)', document('bind-view')) },
 	'bind-function' => sub { $_[0]->execute('SELECT give($1)', $_[1]) });
 my %valid_preloaded = (
 	'literal' => sub { $_[0]->query("SELECT sbx_set_credential('pool', '$_[1]')") },
-	'literal-view' => sub { $_[0]->query("INSERT INTO sbx_credential_input VALUES ('" . document('literal-view') . "')") },
-	'literal-do' => sub { $_[0]->query("DO \$\$ BEGIN PERFORM sbx_set_credential('pool', '$_[1]'); END \$\$") },
-	'literal-first' => sub { $_[0]->query("SELECT 1; SELECT sbx_set_credential('pool', '$_[1]'); SELECT 2") });
+	'literal-view' => sub {
+		$_[0]->query("INSERT INTO sbx_credential_input VALUES ('" . document('literal-view') . "')");
+	},
+	'literal-do' =>
+	  sub { $_[0]->query("DO \$\$ BEGIN PERFORM sbx_set_credential('pool', '$_[1]'); END \$\$") },
+	'literal-first' =>
+	  sub { $_[0]->query("SELECT 1; SELECT sbx_set_credential('pool', '$_[1]'); SELECT 2") });
 
-$watch->value(q{CREATE FUNCTION give(key sbx_secret) RETURNS void LANGUAGE plpgsql AS $$
+$watch->value(
+	q{CREATE FUNCTION give(key sbx_secret) RETURNS void LANGUAGE plpgsql AS $$
 	BEGIN PERFORM sbx_set_credential('pool', key); END $$});
 
 foreach my $way (sort keys %valid, sort keys %valid_preloaded)
@@ -204,13 +222,16 @@ foreach my $way (sort keys %valid, sort keys %valid_preloaded)
 	check_clean('bind-local', $place);
 	check_usable($session, 'bind-local');
 	$session->query('COMMIT');
-	is($session->value('SELECT count(*) FROM sbx_credentials'), 0, 'bind-local: gone with its transaction');
+	is($session->value('SELECT count(*) FROM sbx_credentials'),
+		0, 'bind-local: gone with its transaction');
 	$session->query('BEGIN');
-	$session->copy_in($copy, qq({"provider":"pool","credential":"sbxkey-copy-local","scope":"local"}\n));
+	$session->copy_in($copy,
+		qq({"provider":"pool","credential":"sbxkey-copy-local","scope":"local"}\n));
 	check_clean('copy-local', $place);
 	check_usable($session, 'copy-local');
 	$session->query('ROLLBACK');
-	is($session->value('SELECT count(*) FROM sbx_credentials'), 0, 'copy-local: gone with its transaction');
+	is($session->value('SELECT count(*) FROM sbx_credentials'),
+		0, 'copy-local: gone with its transaction');
 	$session->finish;
 }
 
@@ -220,28 +241,42 @@ foreach my $way (sort keys %valid, sort keys %valid_preloaded)
 
 my %invalid = (
 	'copy-no-json' => sub { $_[0]->copy_in($copy, qq({"provider":"pool","credential":"$_[1]\n)) },
-	'copy-two-columns' => sub { $_[0]->copy_in($copy, document('copy-two-columns') . "\x02more\n") },
+	'copy-two-columns' =>
+	  sub { $_[0]->copy_in($copy, document('copy-two-columns') . "\x02more\n") },
 	'copy-open-quote' => sub { $_[0]->copy_in($copy, "\x01" . document('copy-open-quote') . "\n") },
 	'copy-default-csv' => sub {
-		$_[0]->copy_in('COPY sbx_credential_input FROM STDIN WITH (FORMAT csv)', document('copy-default-csv') . "\n");
+		$_[0]->copy_in('COPY sbx_credential_input FROM STDIN WITH (FORMAT csv)',
+			document('copy-default-csv') . "\n");
 	},
 	'copy-other-spelling' => sub {
-		$_[0]->copy_in(q{COPY U&"sbx_credential\005Finput" FROM STDIN WITH (FORMAT csv)}, document('copy-other-spelling') . "\n");
+		$_[0]->copy_in(q{COPY U&"sbx_credential\005Finput" FROM STDIN WITH (FORMAT csv)},
+			document('copy-other-spelling') . "\n");
 	},
-	'copy-unknown-pool' => sub { $_[0]->copy_in($copy, qq({"provider":"none","credential":"$_[1]"}\n)) },
+	'copy-unknown-pool' =>
+	  sub { $_[0]->copy_in($copy, qq({"provider":"none","credential":"$_[1]"}\n)) },
 	'copy-no-pool' => sub { $_[0]->copy_in($copy, qq({"credential":"$_[1]"}\n)) },
-	'copy-unknown-member' => sub { $_[0]->copy_in($copy, qq({"provider":"pool","credential":"x","$_[1]":1}\n)) },
-	'copy-unknown-field' => sub { $_[0]->copy_in($copy, qq({"provider":"pool","credential":{"$_[1]":"x"}}\n)) },
+	'copy-unknown-member' =>
+	  sub { $_[0]->copy_in($copy, qq({"provider":"pool","credential":"x","$_[1]":1}\n)) },
+	'copy-unknown-field' =>
+	  sub { $_[0]->copy_in($copy, qq({"provider":"pool","credential":{"$_[1]":"x"}}\n)) },
 	'copy-blank' => sub { $_[0]->copy_in($copy, qq({"provider":"pool","credential":"$_[1] x"}\n)) },
-	'copy-scope' => sub { $_[0]->copy_in($copy, qq({"provider":"pool","credential":"$_[1]","scope":"$_[1]"}\n)) },
+	'copy-scope' =>
+	  sub { $_[0]->copy_in($copy, qq({"provider":"pool","credential":"$_[1]","scope":"$_[1]"}\n)) },
 	'copy-second-line' => sub { $_[0]->copy_in($copy, document('copy-first-line') . "\n$_[1]\n") },
-	'copy-bad-byte' => sub { $_[0]->copy_in_bytes($copy, qq({"provider":"pool","credential":"$_[1]\xFF"}\n)) },
+	'copy-bad-byte' =>
+	  sub { $_[0]->copy_in_bytes($copy, qq({"provider":"pool","credential":"$_[1]\xFF"}\n)) },
 	'bind-blank' => sub { $_[0]->execute('SELECT sbx_set_credential($1, $2)', 'pool', "$_[1] x") },
-	'bind-blank-text' => sub { $_[0]->execute('SELECT sbx_set_credential($1, $2::text::sbx_secret)', 'pool', "$_[1] x") },
-	'bind-unknown-pool' => sub { $_[0]->execute('SELECT sbx_set_credential($1, $2)', 'none', $_[1]) },
-	'bind-no-json' => sub { $_[0]->execute('SELECT sbx_set_credential($1, $2)', 'pool', qq({"apiKey":"$_[1]")) },
-	'bind-unknown-field' => sub { $_[0]->execute('SELECT sbx_set_credential($1, $2)', 'pool', qq({"$_[1]":"x"})) },
-	'bind-view-no-json' => sub { $_[0]->execute('INSERT INTO sbx_credential_input VALUES ($1)', $_[1]) },
+	'bind-blank-text' => sub {
+		$_[0]->execute('SELECT sbx_set_credential($1, $2::text::sbx_secret)', 'pool', "$_[1] x");
+	},
+	'bind-unknown-pool' =>
+	  sub { $_[0]->execute('SELECT sbx_set_credential($1, $2)', 'none', $_[1]) },
+	'bind-no-json' =>
+	  sub { $_[0]->execute('SELECT sbx_set_credential($1, $2)', 'pool', qq({"apiKey":"$_[1]")) },
+	'bind-unknown-field' =>
+	  sub { $_[0]->execute('SELECT sbx_set_credential($1, $2)', 'pool', qq({"$_[1]":"x"})) },
+	'bind-view-no-json' =>
+	  sub { $_[0]->execute('INSERT INTO sbx_credential_input VALUES ($1)', $_[1]) },
 	'bind-in-function' => sub { $_[0]->execute('SELECT give($1)', "$_[1] x") },
 	'bind-then-error' => sub {
 		$_[0]->execute('SELECT sbx_set_credential($1, $2), 1 / (random() * 0)::int', 'pool', $_[1]);
@@ -249,9 +284,12 @@ my %invalid = (
 my %invalid_preloaded = (
 	'literal-blank' => sub { $_[0]->query("SELECT sbx_set_credential('pool', '$_[1] x')") },
 	'literal-unknown-pool' => sub { $_[0]->query("SELECT sbx_set_credential('none', '$_[1]')") },
-	'literal-unknown-function' => sub { $_[0]->query("SELECT sbx_set_credential('pool', '$_[1]', 3)") },
-	'literal-view-no-json' => sub { $_[0]->query("INSERT INTO sbx_credential_input VALUES ('$_[1]')") },
-	'literal-then-error' => sub { $_[0]->query("SELECT sbx_set_credential('pool', '$_[1]'); SELECT 1/0") });
+	'literal-unknown-function' =>
+	  sub { $_[0]->query("SELECT sbx_set_credential('pool', '$_[1]', 3)") },
+	'literal-view-no-json' =>
+	  sub { $_[0]->query("INSERT INTO sbx_credential_input VALUES ('$_[1]')") },
+	'literal-then-error' =>
+	  sub { $_[0]->query("SELECT sbx_set_credential('pool', '$_[1]'); SELECT 1/0") });
 
 foreach my $way (sort keys %invalid, sort keys %invalid_preloaded)
 {
@@ -260,14 +298,17 @@ foreach my $way (sort keys %invalid, sort keys %invalid_preloaded)
 	my $result = ($invalid{$way} // $invalid_preloaded{$way})->($session, "sbxkey-$way");
 
 	ok($result->error, "$way: is an error");
-	unlike(join("\n", $result->message, $result->detail // '', $result->hint // ''), qr/sbxkey/,
-		"$way: which does not repeat the key");
+	unlike(join("\n", $result->message, $result->detail // '', $result->hint // ''),
+		qr/sbxkey/, "$way: which does not repeat the key");
 	check_clean($way, $place);
 
 	# The next error is a stranger to all this and shows itself again.
 	$place = $sbx->log_place;
 	$session->query('SELECT 1/0 AS visible');
-	like(server_log($place), qr{STATEMENT:  SELECT 1/0 AS visible}, "$way: the next statement is logged as ever");
+	like(
+		server_log($place),
+		qr{STATEMENT:  SELECT 1/0 AS visible},
+		"$way: the next statement is logged as ever");
 	$session->finish;
 }
 
@@ -290,9 +331,12 @@ foreach my $way (sort keys %invalid, sort keys %invalid_preloaded)
 	is($result->sqlstate, '57014', 'in-use: cancelled');
 	is(leaks($result->everything), '', 'in-use: the error does not show the key');
 	check_clean('in-use', $place);
-	is(leaks($session->value(q{SELECT string_agg(e::text, E'\n') FROM sbx_recent_events() e})), '', 'in-use: nor do events');
-	is($session->value('SELECT $1::sbx_secret', 'sbxkey-output'), '********', 'a value of sbx_secret is never shown');
-	is(leaks($session->value(q{SELECT string_agg(c::text, ',') FROM sbx_credentials c})), '', 'nor by the view of credentials');
+	is(leaks($session->value(q{SELECT string_agg(e::text, E'\n') FROM sbx_recent_events() e})),
+		'', 'in-use: nor do events');
+	is($session->value('SELECT $1::sbx_secret', 'sbxkey-output'),
+		'********', 'a value of sbx_secret is never shown');
+	is(leaks($session->value(q{SELECT string_agg(c::text, ',') FROM sbx_credentials c})),
+		'', 'nor by the view of credentials');
 	$session->finish;
 }
 
@@ -300,7 +344,11 @@ foreach my $way (sort keys %invalid, sort keys %invalid_preloaded)
 # Gone when they should be
 #
 
-foreach my $how ('DISCARD ALL', 'RESET ALL', 'SELECT sbx_clear_credentials()', q{SELECT sbx_clear_credentials('pool')})
+foreach my $how (
+	'DISCARD ALL',
+	'RESET ALL',
+	'SELECT sbx_clear_credentials()',
+	q{SELECT sbx_clear_credentials('pool')})
 {
 	my $session = $sbx->user('pool', 'sbxkey-gone');
 
@@ -320,7 +368,8 @@ foreach my $how ('DISCARD ALL', 'RESET ALL', 'SELECT sbx_clear_credentials()', q
 	$session->query('BEGIN');
 	$session->execute('SELECT sbx_set_credential($1, $2)', 'pool', 'sbxkey-rolled-back');
 	$session->query('ROLLBACK');
-	is($session->value('SELECT count(*) FROM sbx_credentials'), 0, 'set in a transaction that is rolled back: no key is left');
+	is($session->value('SELECT count(*) FROM sbx_credentials'),
+		0, 'set in a transaction that is rolled back: no key is left');
 	$session->finish;
 }
 
@@ -331,7 +380,8 @@ foreach my $how ('DISCARD ALL', 'RESET ALL', 'SELECT sbx_clear_credentials()', q
 is(leaks(dump_all()), 'control-table', 'the dump has none of them');
 $watch->value('CHECKPOINT');
 $node->stop('fast');
-is(files(), $statements ? 'control-do control-table literal-do' : 'control-table',
+is( files(),
+	$statements ? 'control-do control-table literal-do' : 'control-table',
 	'the data directory, WAL and statistics included, has none of them');
 undef $sbx->{watch};
 $node->start;
@@ -347,8 +397,15 @@ $node->start;
 	$session->query("SELECT sbx_set_credential('pool', 'sbxkey-crash')");
 	kill 'KILL', $session->pid;
 	$session->wait;
-	poll('the server is up again', sub { eval { $watch = $sbx->session } });
-	like(server_log($place), qr/Failed process was running: /, 'crash: the log names what was running');
+	poll(
+		'the server is up again',
+		sub {
+			eval { $watch = $sbx->session }
+		});
+	like(
+		server_log($place),
+		qr/Failed process was running: /,
+		'crash: the log names what was running');
 	is(leaks(server_log($place)), '', 'crash: without the key');
 }
 

@@ -35,7 +35,8 @@ sub connect
 		application_name => $to{application_name} // 'sbx test');
 
 	$parameters{options} = $to{options} if defined $to{options};
-	my $startup = pack('N', 196608) . join('', map { "$_\0$parameters{$_}\0" } sort keys %parameters) . "\0";
+	my $startup =
+	  pack('N', 196608) . join('', map { "$_\0$parameters{$_}\0" } sort keys %parameters) . "\0";
 	$self->_write(pack('N', length($startup) + 4) . $startup);
 	my $result = $self->_collect(time + $patience);
 	die 'could not log in: ' . $result->message if $result->error || $result->closed;
@@ -123,7 +124,10 @@ sub value
 	my ($self, $sql, @parameters) = @_;
 	my $result = @parameters ? $self->execute($sql, @parameters) : $self->query($sql);
 
-	die sprintf("%s: %s %s\n%s\n", $sql, $result->sqlstate // 'no end', $result->message // '',
+	die sprintf("%s: %s %s\n%s\n",
+		$sql,
+		$result->sqlstate // 'no end',
+		$result->message // '',
 		$result->detail // '')
 	  if $result->error || $result->closed;
 	return $result->value;
@@ -285,14 +289,20 @@ sub hint { return $_[0]->{error} ? $_[0]->{error}{H} : undef }
 sub context { return $_[0]->{error} ? $_[0]->{error}{W} : undef }
 
 # Warnings as hashes of fields.
-sub warnings { return grep { $_->{V} eq 'WARNING' } @{ $_[0]->{notices} } }
+sub warnings
+{
+	return grep { $_->{V} eq 'WARNING' } @{ $_[0]->{notices} };
+}
 
 # Everything the client was told, as one text.
 sub everything
 {
 	my ($self) = @_;
 
-	return join "\n", map { my $fields = $_; map { "$_: $fields->{$_}" } sort keys %$fields }
+	return join "\n", map {
+		my $fields = $_;
+		map { "$_: $fields->{$_}" } sort keys %$fields
+	  }
 	  grep { defined } $self->{error}, @{ $self->{notices} };
 }
 

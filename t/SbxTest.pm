@@ -28,6 +28,9 @@ my @emulators;
 
 $SIG{INT} = $SIG{TERM} = $SIG{HUP} = sub { exit 1 };
 
+# PostgreSQL::Test sends standard error to its log; why a test died is for all to see.
+$SIG{__DIE__} = sub { diag(@_) unless $^S };
+
 #
 # Plain functions
 #
@@ -47,7 +50,11 @@ sub poll
 	}
 }
 
-sub json { return defined $_[0] ? $json->decode($_[0]) : undef }
+# What a text says as JSON; a text that is none says itself.
+sub json
+{
+	return defined $_[0] ? eval { $json->decode($_[0]) } // $_[0] : undef;
+}
 
 sub quote { return "'" . ($_[0] =~ s/'/''/gr) . "'" }
 
@@ -224,8 +231,8 @@ sub control
 sub http
 {
 	my ($self, $method, $key, $path) = @_;
-	my $response = $self->{http}->request($method, $self->api . $path,
-		{ headers => { Authorization => "Bearer $key" } });
+	my $response = $self->{http}
+	  ->request($method, $self->api . $path, { headers => { Authorization => "Bearer $key" } });
 
 	croak "$method $path: $response->{status} $response->{content}" unless $response->{success};
 	return;

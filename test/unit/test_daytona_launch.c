@@ -680,6 +680,16 @@ malformed_successes(void)
 	Drive drive;
 
 	section("200 that names no sandbox");
+	drive = launched();
+	drive_answer(&drive, 200, "{\"id\":\"" ID "\",\"name\":\"another\"}");
+	fails(&drive, SBX_PHASE_PROTOCOL, 200, NULL, SBX_ALLOCATION_UNKNOWN,
+	      "a sandbox of another name");
+	is_text(drive.op->sandbox_id, "", "is not adopted");
+	drive_end(&drive);
+	drive = launched();
+	drive_answer(&drive, 200, "{\"id\":\"" ID "\"}");
+	asks(&drive, "GET", SANDBOX, "a sandbox without a name is");
+	drive_end(&drive);
 	for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++)
 	{
 		drive = launched();
