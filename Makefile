@@ -6,6 +6,8 @@ PGFILEDESC = "sbx_router - route sandbox workloads from SQL"
 OBJS = \
 	src/sbx_router.o \
 	src/core/jsonread.o \
+	src/core/names.o \
+	src/core/normalize.o \
 	src/core/vocabulary.o \
 	src/core/request.o \
 	src/core/profile.o \
@@ -52,7 +54,8 @@ ISOLATION = concurrent_registration
 ISOLATION_OPTS = --inputdir=. --load-extension=sbx_router
 
 PG_CPPFLAGS = -I$(srcdir)/src -I$(srcdir) -D_GNU_SOURCE
-PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers $(SBX_CFLAGS)
+# Scores are defined in IEEE double without fused multiply-add.
+PG_CFLAGS = -ffp-contract=off -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers $(SBX_CFLAGS)
 SHLIB_LINK = -lcurl -ljansson
 
 # PGXS tracks no headers: everything depends on all of them.

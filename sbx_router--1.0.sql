@@ -160,6 +160,14 @@ COMMENT ON FUNCTION sbx_provider_check() IS 'validates a registration however it
 CREATE TRIGGER sbx_provider_check BEFORE INSERT OR UPDATE ON sbx_provider
 	FOR EACH ROW EXECUTE FUNCTION sbx_provider_check();
 
+CREATE FUNCTION sbx_provider_changed() RETURNS trigger
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION sbx_provider_changed() IS 'makes every session read the registrations again';
+
+CREATE TRIGGER sbx_provider_changed AFTER INSERT OR UPDATE OR DELETE ON sbx_provider
+	FOR EACH ROW EXECUTE FUNCTION sbx_provider_changed();
+ALTER TABLE sbx_provider ENABLE ALWAYS TRIGGER sbx_provider_changed;
+
 CREATE FUNCTION sbx_provider_kinds(
 	OUT kind text, OUT operations text[], OUT settings jsonb, OUT credential jsonb
 ) RETURNS SETOF record
@@ -269,6 +277,68 @@ CREATE FUNCTION sbx_route_explain(
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 10;
 COMMENT ON FUNCTION sbx_route_explain(jsonb, text, boolean, boolean) IS 'one row per registered pool: where sbx_provision would go, and why not elsewhere';
 
+CREATE FUNCTION sbx_route_explain_text(request jsonb DEFAULT '{}', policy text DEFAULT NULL) RETURNS SETOF text
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 20;
+COMMENT ON FUNCTION sbx_route_explain_text(jsonb, text) IS 'the same as a plan to read: winner first, the others with their reasons';
+
+CREATE FUNCTION sbx_route_providers(
+	request jsonb, providers jsonb,
+	OUT "position" integer, OUT provider_id text, OUT eligible boolean, OUT rejections text[],
+	OUT score double precision, OUT cost_part double precision, OUT latency_part double precision,
+	OUT reliability_part double precision, OUT signals jsonb, OUT capacity text, OUT reason text
+) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE ROWS 10;
+COMMENT ON FUNCTION sbx_route_providers(jsonb, jsonb) IS 'the decision for pools given as JSON: pure, for testing policies';
+
+CREATE FUNCTION sbx_check_request(request jsonb) RETURNS jsonb
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION sbx_check_request(jsonb) IS 'the request with every default filled in, or the error that it would raise';
+
+CREATE FUNCTION sbx_request(
+	cpu numeric DEFAULT NULL, memory_mb bigint DEFAULT NULL, disk_mb bigint DEFAULT NULL, gpu bigint DEFAULT NULL,
+	required_capabilities text[] DEFAULT NULL, forbidden_capabilities text[] DEFAULT NULL,
+	image_identity text DEFAULT NULL, required_binaries text[] DEFAULT NULL,
+	isolation text DEFAULT NULL, egress text DEFAULT NULL, state_durability text DEFAULT NULL,
+	restrictions text[] DEFAULT NULL, network jsonb DEFAULT NULL,
+	timeout_semantics text[] DEFAULT NULL, timeout_granularity interval DEFAULT NULL,
+	max_ready_latency interval DEFAULT NULL, required_sandbox_lifetime interval DEFAULT NULL,
+	completion_budget interval DEFAULT NULL,
+	preferred_regions text[] DEFAULT NULL, region_required boolean DEFAULT NULL,
+	strategy text DEFAULT NULL, latency_objective text DEFAULT NULL,
+	acquisition_fallback text DEFAULT NULL, max_acquisition_attempts integer DEFAULT NULL,
+	provider_id text DEFAULT NULL, name text DEFAULT NULL, env jsonb DEFAULT NULL, labels jsonb DEFAULT NULL,
+	create_timeout interval DEFAULT NULL, idempotency_key text DEFAULT NULL
+) RETURNS jsonb LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
+	'resources', NULLIF(pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
+		'cpu', cpu, 'memoryMb', memory_mb, 'diskMb', disk_mb, 'gpu', gpu)), '{}'::pg_catalog.jsonb),
+	'requires', NULLIF(pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
+		'requiredCapabilities', required_capabilities,
+		'forbiddenCapabilities', forbidden_capabilities,
+		'image', NULLIF(pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
+			'identity', image_identity, 'requiredBinaries', required_binaries)), '{}'::pg_catalog.jsonb),
+		'isolation', isolation, 'egress', egress, 'stateDurability', state_durability,
+		'restrictions', restrictions, 'network', network,
+		'timeout', NULLIF(pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
+			'semantics', timeout_semantics,
+			'granularityMs', pg_catalog.trim_scale(EXTRACT(EPOCH FROM timeout_granularity) * 1000),
+			'maxReadyLatencyMs', pg_catalog.trim_scale(EXTRACT(EPOCH FROM max_ready_latency) * 1000),
+			'requiredSandboxLifetimeMs', pg_catalog.trim_scale(EXTRACT(EPOCH FROM required_sandbox_lifetime) * 1000),
+			'completionBudgetMs', pg_catalog.trim_scale(EXTRACT(EPOCH FROM completion_budget) * 1000))),
+			'{}'::pg_catalog.jsonb))), '{}'::pg_catalog.jsonb),
+	'region', NULLIF(pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
+		'preferred', preferred_regions, 'required', region_required)), '{}'::pg_catalog.jsonb),
+	'routing', NULLIF(pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
+		'strategy', strategy, 'latencyObjective', latency_objective,
+		'acquisitionFallback', acquisition_fallback,
+		'maxAcquisitionAttempts', max_acquisition_attempts)), '{}'::pg_catalog.jsonb),
+	'providerId', provider_id,
+	'launch', NULLIF(pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
+		'name', name, 'env', env, 'labels', labels,
+		'createTimeoutSeconds', pg_catalog.trim_scale(EXTRACT(EPOCH FROM create_timeout)))), '{}'::pg_catalog.jsonb),
+	'idempotencyKey', idempotency_key));
+COMMENT ON FUNCTION sbx_request(numeric, bigint, bigint, bigint, text[], text[], text, text[], text, text, text, text[], jsonb, text[], interval, interval, interval, interval, text[], boolean, text, text, text, integer, text, text, jsonb, jsonb, interval, text) IS 'build a request from named arguments; NULL leaves a key out';
+
 --
 -- Sandboxes
 --
@@ -320,7 +390,7 @@ REVOKE ALL ON TABLE sbx_installation, sbx_provider, sbx_policy, sbx_mapping, sbx
 	sbx_credentials, sbx_credential_input FROM PUBLIC;
 REVOKE ALL ON FUNCTION
 	sbx_secret_in(cstring), sbx_secret_out(sbx_secret), sbx_secret_recv(internal),
-	sbx_provider_check(), sbx_provider_kinds(),
+	sbx_provider_check(), sbx_provider_changed(), sbx_provider_kinds(),
 	sbx_register_provider(text, text, jsonb, jsonb, jsonb, jsonb),
 	sbx_update_provider(text, boolean, jsonb, jsonb, jsonb, jsonb),
 	sbx_unregister_provider(text),
@@ -330,6 +400,7 @@ REVOKE ALL ON FUNCTION
 	sbx_clear_credentials(text), sbx_credential_list(),
 	sbx_credential_input_begin(), sbx_credential_input_row(),
 	sbx_route(jsonb, text), sbx_route_explain(jsonb, text, boolean, boolean),
+	sbx_route_explain_text(jsonb, text), sbx_check_request(jsonb),
 	sbx_new_id(), sbx_provision(jsonb, text, text), sbx_get(text),
 	sbx_run_script(text, text, jsonb, text, interval, text), sbx_destroy(text),
 	sbx_recent_events()

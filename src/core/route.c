@@ -639,5 +639,5 @@ sbx_route_words(const SbxRequest *request, const SbxPool *pool,
 		case SBX_RULE_AVAILABILITY:
 			return pstrdup("signals say that it is not available");
 	}
-	return pstrdup(rule_codes[rejection->rule]);
+	return NULL; /* not reached: every rule has its words */
 }

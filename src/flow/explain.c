@@ -1,6 +1,6 @@
 /*
  * explain.c
- *		sbx_route and sbx_route_explain: the decision without the launch.
+ *		Routing without the launch: sbx_route, sbx_route_explain and their kin.
  */
 #include "compat.h"
 
@@ -8,6 +8,7 @@
 #include "flow/plan.h"
 #include "flow/session.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/jsonb.h"
@@ -15,17 +16,32 @@
 #define EXPLAIN_COLUMNS 11
 
 static Jsonb *
-request_argument(FunctionCallInfo fcinfo, int n)
+jsonb_argument(FunctionCallInfo fcinfo, int n, SbxDocument document, const char *path)
 {
 	if (PG_ARGISNULL(n))
-		sbx_error_document(SBX_DOCUMENT_REQUEST, "request", SBX_REASON_MISSING, NULL);
+		sbx_error_document(document, path, SBX_REASON_MISSING, NULL);
 	return PG_GETARG_JSONB_P(n);
+}
+
+static Jsonb *
+request_argument(FunctionCallInfo fcinfo, int n)
+{
+	return jsonb_argument(fcinfo, n, SBX_DOCUMENT_REQUEST, "request");
 }
 
 static char *
 text_argument(FunctionCallInfo fcinfo, int n)
 {
 	return PG_ARGISNULL(n) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(n));
+}
+
+static void
+put_text(ReturnSetInfo *result, const char *line)
+{
+	Datum value = CStringGetTextDatum(line);
+	bool is_null = false;
+
+	tuplestore_putvalues(result->setResult, result->setDesc, &value, &is_null);
 }
 
 /*
@@ -41,29 +57,43 @@ sbx_route(PG_FUNCTION_ARGS)
 	SbxCall call;
 
 	sbx_session_begin(&call);
-	plan = sbx_plan_make(request_argument(fcinfo, 0), text_argument(fcinfo, 1));
+	plan = sbx_plan_make(request_argument(fcinfo, 0), text_argument(fcinfo, 1), false,
+	                     false, INT_MAX);
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	result = (ReturnSetInfo *) fcinfo->resultinfo;
 	for (int i = 0; i < plan->eligible; i++)
-	{
-		Datum value = CStringGetTextDatum(plan->verdicts[i].pool->id);
-		bool is_null = false;
-
-		tuplestore_putvalues(result->setResult, result->setDesc, &value, &is_null);
-	}
+		put_text(result, plan->verdicts[i].pool->id);
 	sbx_session_end(&call);
 	return (Datum) 0;
 }
 
-static Datum
-rejections_array(const SbxVerdict *verdict)
+/*
+ * sbx_check_request(request jsonb) returns jsonb
+ *		The request with every default filled in.  Raises SB001 and SB002.
+ */
+PG_FUNCTION_INFO_V1(sbx_check_request);
+Datum
+sbx_check_request(PG_FUNCTION_ARGS)
 {
-	int count = list_length(verdict->rejections);
-	Datum *codes = palloc(sizeof(Datum) * (count + 1));
-	ListCell *cell;
+	SbxRequest *request;
 
-	foreach (cell, verdict->rejections)
-		codes[foreach_current_index(cell)] = CStringGetTextDatum(lfirst(cell));
+	request =
+	    sbx_request_parse(request_argument(fcinfo, 0), sbx_registry_get()->declared);
+	sbx_request_check_routable(request);
+	PG_RETURN_JSONB_P(sbx_request_normalize(request));
+}
+
+/* --- rows -------------------------------------------------------------------- */
+
+static Datum
+rejections_array(const SbxPlan *plan, const SbxVerdict *verdict)
+{
+	int count = verdict->rejection_count;
+	Datum *codes = palloc(sizeof(Datum) * (count + 1));
+
+	for (int i = 0; i < count; i++)
+		codes[i] =
+		    CStringGetTextDatum(sbx_route_code(plan->request, &verdict->rejections[i]));
 	return PointerGetDatum(
 	    construct_array(codes, count, TEXTOID, -1, false, TYPALIGN_INT));
 }
@@ -107,9 +137,23 @@ signals_jsonb(const SbxSignals *signals)
 	    JsonbValueToJsonb(pushJsonbValue(&state, WJB_END_OBJECT, NULL)));
 }
 
+/* Preferred regions filter and score nothing unless required: show the match. */
+static const char *
+region_words(const SbxPlan *plan, const SbxVerdict *verdict)
+{
+	const SbxNameList *preferred = &plan->request->preferred_regions;
+
+	for (int i = 0; i < preferred->count; i++)
+	{
+		if (sbx_set_contains(&verdict->pool->profile.regions, preferred->numbers[i]))
+			return psprintf("; offers region \"%s\"", preferred->names[i]);
+	}
+	return preferred->count > 0 ? "; offers no preferred region" : "";
+}
+
 /* Why an eligible pool has its place; ties are settled by id. */
 static char *
-reason_for_place(const SbxPlan *plan, const SbxVerdict *verdict)
+place_words(const SbxPlan *plan, const SbxVerdict *verdict)
 {
 	const char *strategy = sbx_strategy_names[plan->request->strategy];
 	const SbxVerdict *best = &plan->verdicts[0];
@@ -131,43 +175,43 @@ reason_for_place(const SbxPlan *plan, const SbxVerdict *verdict)
 static char *
 reason(const SbxPlan *plan, const SbxVerdict *verdict)
 {
-	StringInfoData words;
-	ListCell *cell;
-
-	if (sbx_verdict_eligible(verdict))
-		return reason_for_place(plan, verdict);
-	initStringInfo(&words);
-	foreach (cell, verdict->rejections)
-	{
-		if (words.len > 0)
-			appendStringInfoString(&words, "; ");
-		appendStringInfoString(&words, sbx_plan_describe(plan, verdict, lfirst(cell)));
-	}
-	return words.data;
+	if (!verdict->eligible)
+		return sbx_plan_words(plan, verdict);
+	return psprintf("%s%s", place_words(plan, verdict), region_words(plan, verdict));
 }
 
 static void
 explain_row(const SbxPlan *plan, const SbxVerdict *verdict, ReturnSetInfo *result)
 {
-	bool eligible = sbx_verdict_eligible(verdict);
 	Datum values[EXPLAIN_COLUMNS] = {0};
 	bool nulls[EXPLAIN_COLUMNS] = {false};
 
 	values[0] = Int32GetDatum(verdict->position);
-	nulls[0] = !eligible;
+	nulls[0] = !verdict->eligible;
 	values[1] = CStringGetTextDatum(verdict->pool->id);
-	values[2] = BoolGetDatum(eligible);
-	values[3] = rejections_array(verdict);
+	values[2] = BoolGetDatum(verdict->eligible);
+	values[3] = rejections_array(plan, verdict);
 	values[4] = Float8GetDatum(verdict->score);
 	values[5] = Float8GetDatum(verdict->cost_part);
 	values[6] = Float8GetDatum(verdict->latency_part);
 	values[7] = Float8GetDatum(verdict->reliability_part);
 	for (int i = 4; i <= 7; i++)
-		nulls[i] = !eligible;
+		nulls[i] = !verdict->eligible;
 	values[8] = signals_jsonb(&verdict->pool->signals);
 	nulls[9] = true; /* capacity: not read */
 	values[10] = CStringGetTextDatum(reason(plan, verdict));
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+}
+
+static void
+explain_rows(const SbxPlan *plan, FunctionCallInfo fcinfo)
+{
+	InitMaterializedSRF(fcinfo, 0);
+	for (int i = 0; i < plan->count; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		explain_row(plan, &plan->verdicts[i], (ReturnSetInfo *) fcinfo->resultinfo);
+	}
 }
 
 /*
@@ -182,16 +226,121 @@ sbx_route_explain(PG_FUNCTION_ARGS)
 {
 	SbxPlan *plan;
 	SbxCall call;
+	bool detached = !PG_ARGISNULL(2) && PG_GETARG_BOOL(2);
 
 	sbx_session_begin(&call);
-	if (!PG_ARGISNULL(2) && PG_GETARG_BOOL(2))
-		sbx_error_not_built("detached");
 	if (!PG_ARGISNULL(3) && PG_GETARG_BOOL(3))
 		sbx_error_not_built("read_capacity");
-	plan = sbx_plan_make(request_argument(fcinfo, 0), text_argument(fcinfo, 1));
-	InitMaterializedSRF(fcinfo, 0);
+	plan = sbx_plan_make(request_argument(fcinfo, 0), text_argument(fcinfo, 1),
+	                     detached, true, INT_MAX);
+	explain_rows(plan, fcinfo);
+	sbx_session_end(&call);
+	return (Datum) 0;
+}
+
+/*
+ * sbx_route_providers(request jsonb, providers jsonb) returns setof record
+ *		The same rows for pools given as a JSON array of {"id", "enabled",
+ *		"capabilities", "signals"}.  Pure: credentials and policies play no part.
+ */
+PG_FUNCTION_INFO_V1(sbx_route_providers);
+Datum
+sbx_route_providers(PG_FUNCTION_ARGS)
+{
+	explain_rows(sbx_plan_make_for(
+	                 request_argument(fcinfo, 0),
+	                 jsonb_argument(fcinfo, 1, SBX_DOCUMENT_PROVIDER, "providers")),
+	             fcinfo);
+	return (Datum) 0;
+}
+
+/* --- for people -------------------------------------------------------------------- */
+
+static int
+widest_id(const SbxPlan *plan)
+{
+	int width = 0;
+
 	for (int i = 0; i < plan->count; i++)
-		explain_row(plan, &plan->verdicts[i], (ReturnSetInfo *) fcinfo->resultinfo);
+		width = Max(width, (int) strlen(plan->verdicts[i].pool->id));
+	return width;
+}
+
+static void
+put_eligible(const SbxPlan *plan, const SbxVerdict *verdict, int width,
+             ReturnSetInfo *result)
+{
+	const SbxSignals *signals = &verdict->pool->signals;
+
+	put_text(
+	    result,
+	    psprintf("%s %d. %-*s  score=%.3f  (cost=%.3f latency=%.3f reliability=%.3f)",
+	             verdict->position == 1 ? "->" : "  ", verdict->position, width,
+	             verdict->pool->id, verdict->score, verdict->cost_part,
+	             verdict->latency_part, verdict->reliability_part));
+	put_text(
+	    result,
+	    psprintf("        Signals: cost %.15g, cold start %.15g ms, ready %.15g ms, "
+	             "completion %.15g",
+	             signals->estimated_cost, signals->cold_start_latency_ms,
+	             signals->ready_latency_ms, signals->completion_rate));
+	if (plan->request->preferred_regions.count > 0)
+		put_text(result,
+		         psprintf("        Region: %s", region_words(plan, verdict) + 2));
+}
+
+static void
+put_rejected(const SbxPlan *plan, const SbxVerdict *verdict, ReturnSetInfo *result)
+{
+	put_text(result, psprintf("   x  %s", verdict->pool->id));
+	for (int i = 0; i < verdict->rejection_count; i++)
+	{
+		SbxVerdict one = *verdict;
+
+		one.rejections = &verdict->rejections[i];
+		one.rejection_count = 1;
+		put_text(result,
+		         psprintf("        %s: %s",
+		                  sbx_route_code(plan->request, &verdict->rejections[i]),
+		                  sbx_plan_words(plan, &one)));
+	}
+}
+
+/*
+ * sbx_route_explain_text(request jsonb, policy text) returns setof text
+ *		The same as sbx_route_explain, as a plan to read: winner first, each rejected
+ *		pool with its reasons in words.
+ */
+PG_FUNCTION_INFO_V1(sbx_route_explain_text);
+Datum
+sbx_route_explain_text(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result;
+	SbxPlan *plan;
+	SbxCall call;
+	int width;
+
+	sbx_session_begin(&call);
+	plan = sbx_plan_make(request_argument(fcinfo, 0), text_argument(fcinfo, 1), false,
+	                     true, INT_MAX);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	result = (ReturnSetInfo *) fcinfo->resultinfo;
+	width = widest_id(plan);
+	put_text(result,
+	         psprintf("Route by %s (%s)  (eligible=%d of %d)",
+	                  sbx_strategy_names[plan->request->strategy],
+	                  plan->request->objective == SBX_OBJECTIVE_READY ? "time to ready"
+	                                                                  : "cold start",
+	                  plan->eligible, plan->count));
+	if (plan->policy != NULL)
+		put_text(result, psprintf("  Policy: %s", plan->policy->name));
+	for (int i = 0; i < plan->count; i++)
+	{
+		if (plan->verdicts[i].eligible)
+			put_eligible(plan, &plan->verdicts[i], width, result);
+		else
+			put_rejected(plan, &plan->verdicts[i], result);
+	}
 	sbx_session_end(&call);
 	return (Datum) 0;
 }

@@ -8,9 +8,6 @@
 
 #include "observe/error.h"
 
-/* Without a classifier that knows better, every launch failure is this. */
-#define CODE_OUTCOME_UNKNOWN "PROVIDER_LAUNCH_OUTCOME_UNKNOWN"
-
 static char *
 hint_for_phase(const SbxFailure *failure)
 {
@@ -71,18 +68,35 @@ sbx_failure_hint(const SbxFailure *failure)
 }
 
 void
-sbx_failure_launch(const char *provider_id, const SbxFailure *failure)
+sbx_failure_launch(const char *provider_id, const SbxFailure *failure, const char *code)
 {
 	StringInfoData detail;
 
 	sbx_detail_open(&detail);
-	sbx_detail_text(&detail, "code", CODE_OUTCOME_UNKNOWN);
+	sbx_detail_text(&detail, "code", code);
 	sbx_detail_text(&detail, "providerId", provider_id);
 	sbx_detail_text(&detail, "allocation", sbx_allocation_name(failure->allocation));
 	sbx_detail_close(&detail);
 	ereport(ERROR,
 	        (errcode(SBX_ERRCODE_PROVISIONING_FAILED),
 	         errmsg("could not launch a sandbox at provider \"%s\"", provider_id),
+	         errdetail_internal("%s", detail.data),
+	         errhint("%s", sbx_failure_hint(failure))));
+}
+
+void
+sbx_failure_exhausted(const char *attempts, int count, const SbxFailure *failure)
+{
+	StringInfoData detail;
+
+	sbx_detail_open(&detail);
+	sbx_detail_raw(&detail, "attempts", psprintf("[%s]", attempts));
+	sbx_detail_raw(&detail, "skipped", "{}");
+	sbx_detail_close(&detail);
+	ereport(ERROR,
+	        (errcode(SBX_ERRCODE_ATTEMPTS_EXHAUSTED),
+	         errmsg_plural("could not launch a sandbox in %d attempt",
+	                       "could not launch a sandbox in %d attempts", count, count),
 	         errdetail_internal("%s", detail.data),
 	         errhint("%s", sbx_failure_hint(failure))));
 }

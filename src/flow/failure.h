@@ -17,9 +17,17 @@ extern char *sbx_failure_hint(const SbxFailure *failure);
 
 /*
  * A launch that failed for good: SB005, DETAIL {"code","providerId","allocation"}.
+ * code is the classifier's.
  */
-extern void sbx_failure_launch(const char *provider_id, const SbxFailure *failure)
-    pg_attribute_noreturn();
+extern void sbx_failure_launch(const char *provider_id, const SbxFailure *failure,
+                               const char *code) pg_attribute_noreturn();
+
+/*
+ * No candidate or attempt is left: SB006, DETAIL {"attempts":[{"providerId","code"}],
+ * "skipped":{}}.  attempts are the members of that array; failure is the last one.
+ */
+extern void sbx_failure_exhausted(const char *attempts, int count,
+                                  const SbxFailure *failure) pg_attribute_noreturn();
 
 /*
  * An operation on a sandbox that failed: SB008, DETAIL {"providerId","operation"},

@@ -46,9 +46,9 @@ check_name(const char *name)
 static void
 check_defaults(Jsonb *defaults)
 {
-	SbxNames declared = {NULL, 0};
+	const SbxPath path = {SBX_DOCUMENT_POLICY, NULL, "policy.requestDefaults"};
 
-	(void) sbx_request_parse(defaults, &declared);
+	(void) sbx_request_parse_at(&path, defaults, sbx_registry_get()->declared);
 }
 
 static bool

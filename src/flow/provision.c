@@ -10,6 +10,7 @@
 
 #include "access/xact.h"
 #include "catalog/pg_type.h"
+#include "core/classify.h"
 #include "flow/cleanup.h"
 #include "flow/failure.h"
 #include "flow/plan.h"
@@ -17,6 +18,7 @@
 #include "miscadmin.h"
 #include "observe/error.h"
 #include "observe/event.h"
+#include "observe/hook.h"
 #include "store/mapping.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -36,20 +38,21 @@
 /* Abort cleanup's own operation: the real limit is its budget. */
 #define ABORT_DESTROY_MS 60000
 
-/* Labels of our own beside the caller's. */
-#define ROUTER_LABELS 4
-
 /* One call of sbx_provision. */
 typedef struct Provisioning
 {
 	char *id;
 	char *launch_token; /* NULL = the id is fresh, so nobody else can have it */
-	Jsonb *request_jsonb;
 	SbxPlan *plan;
-	SbxAccess access;
 	SbxLaunchInput input;
+
+	/* The attempt under way. */
+	int attempt; /* from 1 */
+	SbxAccess access;
 	SbxPending *pending;
 	SbxOp *launch; /* owned by pending */
+
+	StringInfoData failed; /* earlier attempts, as members of a JSON array */
 } Provisioning;
 
 /* --- ids ------------------------------------------------------------------------ */
@@ -127,7 +130,8 @@ build_input(Provisioning *provisioning)
 {
 	const SbxRequest *request = provisioning->plan->request;
 	SbxLaunchInput *input = &provisioning->input;
-	SbxPair *labels = wire_pairs(request->labels, request->label_count, ROUTER_LABELS);
+	SbxPair *labels =
+	    wire_pairs(request->labels, request->label_count, SBX_ROUTER_LABELS);
 	int count = request->label_count;
 
 	labels[count++] = (SbxPair){"sbx-router-id", provisioning->id};
@@ -175,19 +179,90 @@ destroy_now(Provisioning *provisioning, int64 timeout_ms)
 	return true;
 }
 
-static void
-fail_launch(Provisioning *provisioning)
+/* The sanitised facts that a classifier gets. */
+static Jsonb *
+describe_failure(const Provisioning *provisioning, const SbxFailure *failure)
 {
-	const char *provider_id = provisioning->access.provider->pool.id;
-	SbxFailure failure = provisioning->launch->failure;
+	StringInfoData json;
 
-	sbx_event_emit(SBX_EVENT_ATTEMPT_FAILED, provisioning->id, provider_id, 1,
-	               failure.provider_code, SBX_FALSE, SBX_UNSET);
-	if (failure.allocation == SBX_ALLOCATION_NONE)
+	sbx_detail_open(&json);
+	sbx_detail_text(&json, "providerId", provisioning->access.provider->pool.id);
+	sbx_detail_text(&json, "kind", provisioning->access.provider->kind->name);
+	sbx_detail_text(&json, "operation", "launch");
+	sbx_detail_text(&json, "phase", sbx_phase_name(failure->phase));
+	sbx_detail_raw(&json, "requestSent", failure->request_sent ? "true" : "false");
+	if (failure->http_status != 0)
+		sbx_detail_raw(&json, "httpStatus", psprintf("%d", failure->http_status));
+	sbx_detail_text(&json, "providerCode", failure->provider_code);
+	sbx_detail_text(&json, "allocation", sbx_allocation_name(failure->allocation));
+	return DatumGetJsonbP(
+	    DirectFunctionCall1(jsonb_in, CStringGetDatum(sbx_detail_close(&json))));
+}
+
+/*
+ * What the policy's classifier makes of it.  It may only narrow: nothing is tried
+ * elsewhere unless it is proven that nothing was allocated here.
+ */
+static void
+classify(const Provisioning *provisioning, const SbxFailure *failure,
+         SbxClassification *classification)
+{
+	const SbxPolicy *policy = provisioning->plan->policy;
+	Jsonb *answer = NULL;
+
+	if (policy != NULL && policy->classifier != NULL &&
+	    !sbx_hook_call(policy->classifier, policy->registered_by,
+	                   describe_failure(provisioning, failure), &answer))
+		answer = NULL;
+	sbx_classification_read(answer, classification);
+	classification->retryable &= failure->allocation == SBX_ALLOCATION_NONE;
+}
+
+/* Nothing may be left of a failed attempt before the next one, or the error. */
+static void
+clean_up_attempt(Provisioning *provisioning, const SbxFailure *failure)
+{
+	if (failure->allocation == SBX_ALLOCATION_NONE)
 		sbx_cleanup_resolved(provisioning->pending);
 	else
 		(void) destroy_now(provisioning, RESOLVE_MS);
-	sbx_failure_launch(provider_id, &failure);
+}
+
+static void
+note_failed(Provisioning *provisioning, const char *code)
+{
+	StringInfoData json;
+
+	sbx_detail_open(&json);
+	sbx_detail_text(&json, "providerId", provisioning->access.provider->pool.id);
+	sbx_detail_text(&json, "code", code);
+	if (provisioning->failed.len > 0)
+		appendStringInfoChar(&provisioning->failed, ',');
+	appendStringInfoString(&provisioning->failed, sbx_detail_close(&json));
+}
+
+/*
+ * After a launch that failed: returns when the next candidate may be tried, else
+ * raises SB005 (terminal) or SB006 (no candidate or attempt is left).
+ */
+static void
+after_failure(Provisioning *provisioning, bool is_last)
+{
+	const char *provider_id = provisioning->access.provider->pool.id;
+	SbxFailure failure = provisioning->launch->failure;
+	SbxClassification classification;
+
+	clean_up_attempt(provisioning, &failure);
+	classify(provisioning, &failure, &classification);
+	sbx_event_emit(SBX_EVENT_ATTEMPT_FAILED, provisioning->id, provider_id,
+	               provisioning->attempt, classification.code,
+	               classification.retryable ? SBX_TRUE : SBX_FALSE, SBX_UNSET);
+	if (!classification.retryable)
+		sbx_failure_launch(provider_id, &failure, classification.code);
+	note_failed(provisioning, classification.code);
+	if (is_last)
+		sbx_failure_exhausted(provisioning->failed.data, provisioning->attempt,
+		                      &failure);
 }
 
 /* --- the mapping row -------------------------------------------------------------------- */
@@ -218,7 +293,7 @@ without_env(Jsonb *request)
 static void
 build_mapping(const Provisioning *provisioning, SbxMapping *mapping)
 {
-	Jsonb *launch = member_of(provisioning->request_jsonb, "launch");
+	Jsonb *launch = member_of(provisioning->plan->request_jsonb, "launch");
 	Jsonb *labels = member_of(launch, "labels");
 
 	memset(mapping, 0, sizeof(*mapping));
@@ -231,7 +306,7 @@ build_mapping(const Provisioning *provisioning, SbxMapping *mapping)
 	        ? labels
 	        : DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum("{}")));
 	mapping->state = "started";
-	mapping->request = without_env(provisioning->request_jsonb);
+	mapping->request = without_env(provisioning->plan->request_jsonb);
 	mapping->env = member_of(launch, "env");
 	mapping->owner = GetUserId();
 }
@@ -255,8 +330,8 @@ fail_mapping(Provisioning *provisioning, ErrorData *error)
 {
 	const char *provider_id = provisioning->access.provider->pool.id;
 
-	sbx_event_emit(SBX_EVENT_MAPPING_FAILED, provisioning->id, provider_id, 1, NULL,
-	               SBX_UNSET, SBX_UNSET);
+	sbx_event_emit(SBX_EVENT_MAPPING_FAILED, provisioning->id, provider_id,
+	               provisioning->attempt, NULL, SBX_UNSET, SBX_UNSET);
 	if (sbx_cleanup_find(provisioning->id) != NULL && !is_interrupt(error) &&
 	    !destroy_now(provisioning, DESTROY_UNRECORDED_MS))
 		sbx_event_emit(SBX_EVENT_CLEANUP_FINISHED, provisioning->id, provider_id, 0,
@@ -297,11 +372,14 @@ record(Provisioning *provisioning)
 /* --- the main line ------------------------------------------------------------------------ */
 
 static void
-route(Provisioning *provisioning, const char *policy, const char *given_id)
+route(Provisioning *provisioning, Jsonb *request, const char *policy,
+      const char *given_id)
 {
-	SbxPlan *plan = sbx_plan_make(provisioning->request_jsonb, policy);
+	SbxPlan *plan = sbx_plan_make(request, policy, false, false, SBX_WANTED_ATTEMPTS);
 
 	provisioning->plan = plan;
+	if (plan->request->idempotency_key != NULL)
+		sbx_error_not_built("request.idempotencyKey");
 	check_id(given_id);
 	if (plan->eligible == 0)
 	{
@@ -309,21 +387,18 @@ route(Provisioning *provisioning, const char *policy, const char *given_id)
 		               SBX_UNSET);
 		sbx_plan_refuse(plan);
 	}
-	sbx_session_access(sbx_plan_provider(plan, &plan->verdicts[0]),
-	                   &provisioning->access);
 	sbx_event_emit(SBX_EVENT_ROUTE_PLANNED, NULL, plan->verdicts[0].pool->id, 0, NULL,
 	               SBX_UNSET, SBX_UNSET);
 }
 
-static void
-launch(Provisioning *provisioning)
+/* One attempt: true = the sandbox accepts commands. */
+static bool
+launch(Provisioning *provisioning, const SbxProvider *provider)
 {
-	const SbxProvider *provider = provisioning->access.provider;
 	SbxTarget by_name = {NULL, provisioning->id, provisioning->launch_token};
 	SbxOp *destroy;
 
-	build_input(provisioning);
-	sbx_session_prepare_engines();
+	sbx_session_access(provider, &provisioning->access);
 	provisioning->launch =
 	    provider->kind->launch(&provisioning->access.account, &provisioning->input);
 	destroy = provider->kind->destroy(&provisioning->access.account, &by_name,
@@ -332,23 +407,47 @@ launch(Provisioning *provisioning)
 	    sbx_cleanup_expect(provisioning->id, provider->pool.id, provisioning->launch,
 	                       destroy, provisioning->access.credential);
 
-	sbx_event_emit(SBX_EVENT_ATTEMPT_STARTED, provisioning->id, provider->pool.id, 1,
-	               NULL, SBX_UNSET, SBX_UNSET);
+	sbx_event_emit(SBX_EVENT_ATTEMPT_STARTED, provisioning->id, provider->pool.id,
+	               provisioning->attempt, NULL, SBX_UNSET, SBX_UNSET);
 	sbx_session_run(provisioning->launch);
 	if (!provisioning->launch->succeeded)
-		fail_launch(provisioning);
-	sbx_event_emit(SBX_EVENT_ATTEMPT_SUCCEEDED, provisioning->id, provider->pool.id, 1,
-	               NULL, SBX_UNSET, SBX_UNSET);
+		return false;
+	sbx_event_emit(SBX_EVENT_ATTEMPT_SUCCEEDED, provisioning->id, provider->pool.id,
+	               provisioning->attempt, NULL, SBX_UNSET, SBX_UNSET);
+	return true;
+}
+
+/* Attempt the candidates in order, as many as the request allows. */
+static void
+acquire(Provisioning *provisioning)
+{
+	const SbxPlan *plan = provisioning->plan;
+	int bound = plan->request->fallback_allowed ? plan->request->max_attempts : 1;
+	int last = Min(bound, plan->eligible);
+
+	build_input(provisioning);
+	sbx_session_prepare_engines();
+	initStringInfo(&provisioning->failed);
+	for (int i = 0; i < last; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		provisioning->attempt = i + 1;
+		if (launch(provisioning, sbx_plan_provider(plan, &plan->verdicts[i])))
+			return;
+		after_failure(provisioning, i + 1 == last);
+	}
 }
 
 /*
  * sbx_provision(request jsonb, policy text, id text) returns sbx_id
  *		Launches on the best eligible pool and waits until the sandbox accepts
- *		commands.  The sandbox belongs to the transaction: if that does not commit,
- *		the sandbox is destroyed.
+ *		commands; falls back to the next one only where nothing can have been
+ *		allocated and the policy's classifier says so.  The sandbox belongs to the
+ *		transaction: if that does not commit, the sandbox is destroyed.
  *
- *		Errors: SB001 invalid request or id, SB003 no eligible provider, SB005
- *		launch failed, SB013 and 42501 unusable registration, 25006 read-only
+ *		Errors: SB001 invalid request or id, SB002 placement that bypasses routing,
+ *		SB003 no eligible provider, SB005 launch failed for good, SB006 attempts
+ *		exhausted, SB013 unknown policy, 42501 unusable registration, 25006 read-only
  *		transaction or recovery, 0A000 parts of the request language not built.
  */
 PG_FUNCTION_INFO_V1(sbx_provision);
@@ -364,14 +463,13 @@ sbx_provision(PG_FUNCTION_ARGS)
 	sbx_session_refuse_effects("sbx_provision()");
 	if (PG_ARGISNULL(0))
 		sbx_error_document(SBX_DOCUMENT_REQUEST, "request", SBX_REASON_MISSING, NULL);
-	provisioning.request_jsonb = PG_GETARG_JSONB_P(0);
-	route(&provisioning, policy, given);
+	route(&provisioning, PG_GETARG_JSONB_P(0), policy, given);
 	provisioning.id = claim_id(given);
 
 	/* The caller may use the id again, here or in another database. */
 	if (given != NULL)
 		provisioning.launch_token = random_hex(8);
-	launch(&provisioning);
+	acquire(&provisioning);
 	record(&provisioning);
 	sbx_session_end(&call);
 	PG_RETURN_DATUM(CStringGetTextDatum(provisioning.id));

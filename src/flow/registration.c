@@ -10,9 +10,11 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "observe/error.h"
+#include "store/catalog.h"
 #include "store/registry.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/inval.h"
 #include "utils/json.h"
 #include "utils/jsonb.h"
 
@@ -169,6 +171,27 @@ sbx_provider_check(PG_FUNCTION_ARGS)
 	if (!superuser())
 		sbx_registry_check_written(&provider);
 	return PointerGetDatum(row.tuple);
+}
+
+/*
+ * sbx_provider_changed() returns trigger
+ *		Tells every backend that a registration changed.  A row trigger that always
+ *		fires, because statement triggers do not in a logical replication worker.
+ */
+PG_FUNCTION_INFO_V1(sbx_provider_changed);
+Datum
+sbx_provider_changed(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = (TriggerData *) fcinfo->context;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) || !TRIGGER_FIRED_AFTER(trigger->tg_event) ||
+	    !TRIGGER_FIRED_FOR_ROW(trigger->tg_event) ||
+	    !sbx_catalog_is_own(RelationGetRelid(trigger->tg_relation), "sbx_provider"))
+		ereport(ERROR, (errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+		                errmsg("function \"%s\" can only be used by its own trigger",
+		                       "sbx_provider_changed")));
+	CacheInvalidateRelcache(trigger->tg_relation);
+	return PointerGetDatum(NULL);
 }
 
 /* --- sbx_provider_kinds ----------------------------------------------------------- */

@@ -40,7 +40,7 @@ typedef struct SbxEvent
 	char sbx_id[40];
 	char provider_id[64];
 	int attempt;
-	char code[64];
+	char code[65]; /* [A-Z][A-Z0-9_]{0,63} */
 	SbxTristate retryable;
 	SbxTristate succeeded;
 } SbxEvent;
