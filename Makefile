@@ -6,6 +6,7 @@ PGFILEDESC = "sbx_router - route sandbox workloads from SQL"
 OBJS = \
 	src/sbx_router.o \
 	src/core/jsonread.o \
+	src/core/jsonwrite.o \
 	src/core/names.o \
 	src/core/normalize.o \
 	src/core/vocabulary.o \
@@ -38,6 +39,7 @@ OBJS = \
 	src/flow/provision.o \
 	src/flow/runtime.o \
 	src/flow/explain.o \
+	src/flow/builder.o \
 	providers/kinds.o \
 	providers/script.o \
 	providers/daytona.o \

@@ -308,35 +308,8 @@ CREATE FUNCTION sbx_request(
 	acquisition_fallback text DEFAULT NULL, max_acquisition_attempts integer DEFAULT NULL,
 	provider_id text DEFAULT NULL, name text DEFAULT NULL, env jsonb DEFAULT NULL, labels jsonb DEFAULT NULL,
 	create_timeout interval DEFAULT NULL, idempotency_key text DEFAULT NULL
-) RETURNS jsonb LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
-	'resources', NULLIF(pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
-		'cpu', cpu, 'memoryMb', memory_mb, 'diskMb', disk_mb, 'gpu', gpu)), '{}'::pg_catalog.jsonb),
-	'requires', NULLIF(pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
-		'requiredCapabilities', required_capabilities,
-		'forbiddenCapabilities', forbidden_capabilities,
-		'image', NULLIF(pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
-			'identity', image_identity, 'requiredBinaries', required_binaries)), '{}'::pg_catalog.jsonb),
-		'isolation', isolation, 'egress', egress, 'stateDurability', state_durability,
-		'restrictions', restrictions, 'network', network,
-		'timeout', NULLIF(pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
-			'semantics', timeout_semantics,
-			'granularityMs', pg_catalog.trim_scale(EXTRACT(EPOCH FROM timeout_granularity) * 1000),
-			'maxReadyLatencyMs', pg_catalog.trim_scale(EXTRACT(EPOCH FROM max_ready_latency) * 1000),
-			'requiredSandboxLifetimeMs', pg_catalog.trim_scale(EXTRACT(EPOCH FROM required_sandbox_lifetime) * 1000),
-			'completionBudgetMs', pg_catalog.trim_scale(EXTRACT(EPOCH FROM completion_budget) * 1000))),
-			'{}'::pg_catalog.jsonb))), '{}'::pg_catalog.jsonb),
-	'region', NULLIF(pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
-		'preferred', preferred_regions, 'required', region_required)), '{}'::pg_catalog.jsonb),
-	'routing', NULLIF(pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
-		'strategy', strategy, 'latencyObjective', latency_objective,
-		'acquisitionFallback', acquisition_fallback,
-		'maxAcquisitionAttempts', max_acquisition_attempts)), '{}'::pg_catalog.jsonb),
-	'providerId', provider_id,
-	'launch', NULLIF(pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
-		'name', name, 'env', env, 'labels', labels,
-		'createTimeoutSeconds', pg_catalog.trim_scale(EXTRACT(EPOCH FROM create_timeout)))), '{}'::pg_catalog.jsonb),
-	'idempotencyKey', idempotency_key));
+) RETURNS jsonb
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION sbx_request(numeric, bigint, bigint, bigint, text[], text[], text, text[], text, text, text, text[], jsonb, text[], interval, interval, interval, interval, text[], boolean, text, text, text, integer, text, text, jsonb, jsonb, interval, text) IS 'build a request from named arguments; NULL leaves a key out';
 
 --

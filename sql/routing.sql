@@ -1,6 +1,7 @@
 --
 -- ROUTING
--- The request language, the filter, the ranking.
+-- The filter, the ranking, and how they are explained.  The request language itself is
+-- in "requests".
 --
 \set VERBOSITY terse
 CREATE FUNCTION regress_try(statement text) RETURNS text LANGUAGE plpgsql AS $$
@@ -15,8 +16,6 @@ EXCEPTION WHEN OTHERS THEN
 	RETURN state || ' ' || message || COALESCE(E'\n    ' || NULLIF(detail, ''), '')
 		|| COALESCE(E'\n    HINT: ' || NULLIF(hint, ''), '');
 END $$;
-CREATE FUNCTION regress_request(request text) RETURNS text LANGUAGE sql AS
-	$$ SELECT regress_try(format('SELECT * FROM sbx_route(%L)', request)) $$;
 -- "id>id>id" of the eligible pools in order.
 CREATE FUNCTION regress_order(request jsonb) RETURNS text LANGUAGE sql AS
 	$$ SELECT COALESCE(string_agg(id, ' > ' ORDER BY n), '-') FROM sbx_route(request) WITH ORDINALITY r(id, n) $$;
@@ -36,104 +35,22 @@ SELECT sbx_register_provider('one', 'daytona', '{}',
 	sbx_set_credential('one', 'k');
 \pset format unaligned
 \pset tuples_only on
+SELECT * FROM sbx_route_explain_text();
 
---
--- The request language: each refused request beside an accepted one
---
-SELECT request, regress_request(request) FROM (VALUES
-	-- the document
-	('{}'), ('[]'), ('"x"'), ('1'), ('null'),
-	('{"resource":{}}'), ('{"nothingLikeIt":1}'), ('{"Resources":{}}'), ('{"":1}'),
-	-- resources
-	('{"resources":{}}'), ('{"resources":null}'), ('{"resources":[]}'), ('{"resources":1}'),
-	('{"resources":{"memory":1}}'), ('{"resources":{"memoryMB":1}}'),
-	('{"resources":{"cpu":0}}'), ('{"resources":{"cpu":0.25}}'), ('{"resources":{"cpu":null}}'),
-	('{"resources":{"cpu":-0.25}}'), ('{"resources":{"cpu":"2"}}'), ('{"resources":{"cpu":1e308}}'), ('{"resources":{"cpu":1e309}}'),
-	('{"resources":{"memoryMb":4096}}'), ('{"resources":{"memoryMb":4096.0}}'), ('{"resources":{"memoryMb":0.5}}'),
-	('{"resources":{"memoryMb":-1}}'), ('{"resources":{"memoryMb":true}}'), ('{"resources":{"memoryMb":1e15}}'), ('{"resources":{"memoryMb":1e16}}'),
-	('{"resources":{"diskMb":1}}'), ('{"resources":{"diskMb":1.1}}'), ('{"resources":{"diskMb":-1}}'),
-	('{"resources":{"gpu":1}}'), ('{"resources":{"gpu":0.5}}'), ('{"resources":{"gpu":1e999}}'), ('{"resources":{"gpu":-1e999}}'),
-	-- requires: capability lists
-	('{"requires":{}}'), ('{"requires":null}'), ('{"requires":"pty"}'), ('{"requires":{"capabilities":["pty"]}}'),
-	('{"requires":{"requiredCapabilities":[]}}'), ('{"requires":{"requiredCapabilities":null}}'),
-	('{"requires":{"requiredCapabilities":["pty"]}}'), ('{"requires":{"requiredCapabilities":["ourOwn"]}}'),
-	('{"requires":{"requiredCapabilities":"pty"}}'), ('{"requires":{"requiredCapabilities":{}}}'),
-	('{"requires":{"requiredCapabilities":[1]}}'), ('{"requires":{"requiredCapabilities":[null]}}'), ('{"requires":{"requiredCapabilities":[["pty"]]}}'),
-	('{"requires":{"requiredCapabilities":["pty","pty"]}}'), ('{"requires":{"requiredCapabilities":[""]}}'),
-	('{"requires":{"requiredCapabilities":["a-b"]}}'), ('{"requires":{"requiredCapabilities":["1pty"]}}'), ('{"requires":{"requiredCapabilities":["p\u0009ty"]}}'),
-	('{"requires":{"requiredCapabilities":["ptyy"]}}'), ('{"requires":{"requiredCapabilities":["ourown"]}}'), ('{"requires":{"requiredCapabilities":["PTY"]}}'),
-	('{"requires":{"requiredCapabilities":["zzzzzzzz"]}}'),
-	('{"requires":{"forbiddenCapabilities":["gpu"]}}'), ('{"requires":{"forbiddenCapabilities":["gpus"]}}'),
-	('{"requires":{"forbiddenCapabilities":["nestedUserNamespace"]}}'),
-	('{"requires":{"requiredCapabilities":["pty"],"forbiddenCapabilities":["gpu"]}}'),
-	('{"requires":{"requiredCapabilities":["pty"],"forbiddenCapabilities":["gpu","pty"]}}'),
-	('{"requires":{"forbiddenCapabilities":["gpu","gpu"]}}'),
-	-- routing
-	('{"routing":{}}'), ('{"routing":null}'), ('{"routing":[]}'), ('{"routing":{"strateg":"cost"}}'),
-	('{"routing":{"strategy":"cost"}}'), ('{"routing":{"strategy":"latency"}}'), ('{"routing":{"strategy":"reliability"}}'),
-	('{"routing":{"strategy":"balanced"}}'), ('{"routing":{"strategy":null}}'),
-	('{"routing":{"strategy":"costs"}}'), ('{"routing":{"strategy":"COST"}}'), ('{"routing":{"strategy":""}}'), ('{"routing":{"strategy":1}}'), ('{"routing":{"strategy":"cheapest"}}'),
-	('{"routing":{"latencyObjective":"ready"}}'), ('{"routing":{"latencyObjective":"coldStart"}}'),
-	('{"routing":{"latencyObjective":"coldstart"}}'), ('{"routing":{"latencyObjective":["ready"]}}'),
-	-- providerId
-	('{"providerId":"one"}'), ('{"providerId":null}'), ('{"providerId":"nobody"}'), ('{"providerId":""}'), ('{"providerId":1}'), ('{"providerId":"a\nb"}'),
-	-- launch
-	('{"launch":{}}'), ('{"launch":null}'), ('{"launch":[]}'), ('{"launch":{"envs":{}}}'),
-	('{"launch":{"name":"job 7"}}'), ('{"launch":{"name":""}}'), ('{"launch":{"name":7}}'), ('{"launch":{"name":"a\u0001"}}'), ('{"launch":{"name":"a\u007f"}}'),
-	('{"launch":{"env":{}}}'), ('{"launch":{"env":{"A":"b","_x9":"c"}}}'), ('{"launch":{"env":[]}}'), ('{"launch":{"env":{"A":1}}}'),
-	('{"launch":{"env":{"9A":"b"}}}'), ('{"launch":{"env":{"A-B":"b"}}}'), ('{"launch":{"env":{"":"b"}}}'), ('{"launch":{"env":{"A":""}}}'), ('{"launch":{"env":{"A":"x\ny"}}}'),
-	('{"launch":{"labels":{"requestedBy":"app","a.b/c":"x"}}}'), ('{"launch":{"labels":["a"]}}'), ('{"launch":{"labels":{"a":true}}}'), ('{"launch":{"labels":{"a":""}}}'), ('{"launch":{"labels":{"":"a"}}}'),
-	('{"launch":{"labels":{"sbx-router-id":"x"}}}'), ('{"launch":{"labels":{"sbx-router-":"x"}}}'), ('{"launch":{"labels":{"sbx-router":"x"}}}'), ('{"launch":{"labels":{"SBX-ROUTER-ID":"x"}}}'),
-	('{"launch":{"createTimeoutSeconds":1}}'), ('{"launch":{"createTimeoutSeconds":86400}}'), ('{"launch":{"createTimeoutSeconds":86401}}'), ('{"launch":{"createTimeoutSeconds":0}}'), ('{"launch":{"createTimeoutSeconds":-1}}'), ('{"launch":{"createTimeoutSeconds":1.5}}'), ('{"launch":{"createTimeoutSeconds":"1"}}'), ('{"launch":{"createTimeoutSeconds":1e999}}')
-) v(request);
--- Rule: at most 64 entries, 256 KiB, 16 levels (of which "request", "requires" and
--- "network" are three).
-SELECT n, regress_request((SELECT jsonb_build_object('launch', jsonb_build_object('labels', jsonb_object_agg('l' || i, 'x')))::text FROM generate_series(1, n) i)),
-	regress_request((SELECT jsonb_build_object('launch', jsonb_build_object('env', jsonb_object_agg('E' || i, 'x')))::text FROM generate_series(1, n) i)),
-	regress_request((SELECT jsonb_build_object('requires', jsonb_build_object('forbiddenCapabilities', jsonb_agg('c' || i)))::text FROM generate_series(1, n) i))
-FROM (VALUES (64), (65)) v(n);
-SELECT n, regress_request(jsonb_build_object('launch', jsonb_build_object('name', repeat('x', n)))::text)
-FROM (VALUES (261000), (262144)) v(n);
-SELECT n, regress_request('{"requires":{"network":{"x":' || repeat('[', n - 3) || repeat(']', n - 3) || '}}}')
-FROM (VALUES (16), (17)) v(n);
-SELECT regress_try('SELECT * FROM sbx_route(NULL)');
-SELECT regress_try('SELECT * FROM sbx_route_explain(NULL)');
-SELECT regress_try('SELECT sbx_provision(NULL)');
-
--- Rule: of several faults the first in the order of the language is named, an
--- object's unknown keys before its members.
-SELECT request, regress_request(request) FROM (VALUES
-	('{"routing":{"strategy":1},"resources":{"cpu":-1},"launch":{"name":1}}'),
-	('{"routing":{"strategy":1},"launch":{"name":1}}'),
-	('{"launch":{"name":1},"providerId":1}'),
-	('{"resources":{"gpu":-1,"cpu":-1,"zzz":1}}'),
-	('{"resources":{"gpu":-1,"cpu":-1}}'),
-	('{"zzz":1,"resources":{"cpu":-1}}'),
-	('{"launch":{"createTimeoutSeconds":0,"labels":[],"env":[],"name":1}}'),
-	('{"launch":{"createTimeoutSeconds":0,"labels":[],"env":[]}}'),
-	('{"launch":{"createTimeoutSeconds":0,"labels":[]}}'),
-	('{"requires":{"forbiddenCapabilities":["x-"],"requiredCapabilities":["y-"]}}'),
-	('{"requires":{"requiredCapabilities":["noSuchThing"]},"routing":{"strategy":1}}')
-) v(request);
-
--- Rule: parts of the language that are not built say so, null is absence.
-SELECT request, regress_request(request) FROM (VALUES
-	('{"region":{"preferred":["eu-west"]}}'), ('{"region":null}'),
-	('{"placement":{"authority":"provider"}}'), ('{"placement":null}'),
-	('{"idempotencyKey":"order-4711"}'), ('{"idempotencyKey":null}'),
-	('{"requires":{"image":{"identity":"i"}}}'), ('{"requires":{"image":null}}'),
-	('{"requires":{"isolation":"strong"}}'), ('{"requires":{"egress":"open"}}'), ('{"requires":{"stateDurability":"persistent"}}'),
-	('{"requires":{"restrictions":["x"]}}'), ('{"requires":{"network":{"ipv6":true}}}'), ('{"requires":{"timeout":{"granularityMs":1}}}'),
-	('{"requires":{"isolation":null,"egress":null,"stateDurability":null,"restrictions":null,"network":null,"timeout":null}}'),
-	('{"routing":{"acquisitionFallback":"forbidden"}}'), ('{"routing":{"maxAcquisitionAttempts":1}}'),
-	('{"routing":{"acquisitionFallback":null,"maxAcquisitionAttempts":null}}')
-) v(request);
+-- Rule: what is not built says so.  must fire / must not fire
 SELECT statement, regress_try(statement) FROM (VALUES
-	($$SELECT sbx_route('{}', 'default')$$), ($$SELECT sbx_route('{}', NULL)$$), ($$SELECT sbx_route('{"x":1}', 'default')$$),
-	($$SELECT sbx_route_explain('{}', 'default')$$), ($$SELECT sbx_provision('{}', 'default')$$),
-	($$SELECT sbx_route_explain(detached => true)$$), ($$SELECT sbx_route_explain(detached => false)$$), ($$SELECT sbx_route_explain(detached => NULL)$$),
-	($$SELECT sbx_route_explain(read_capacity => true)$$), ($$SELECT sbx_route_explain(read_capacity => false)$$)
-) v(statement);
+	($$SELECT sbx_route_explain(read_capacity => true)$$), ($$SELECT sbx_route_explain(read_capacity => false)$$), ($$SELECT sbx_route_explain(read_capacity => NULL)$$),
+	($$SELECT sbx_provision('{"idempotencyKey":"k"}')$$), ($$SELECT sbx_provision('{"idempotencyKey":null,"providerId":"nobody"}')$$), ($$SELECT sbx_route('{"idempotencyKey":"k"}')$$)) v(statement);
+-- Rule: a policy has to exist; its defaults are part of the request, so the request is
+-- judged after that.  must fire / must not fire
+SELECT statement, regress_try(statement) FROM (VALUES
+	($$SELECT sbx_route('{}', 'defoult')$$), ($$SELECT sbx_route('{}', NULL)$$), ($$SELECT sbx_route('{"x":1}', 'defoult')$$),
+	($$SELECT sbx_route_explain('{}', 'defoult')$$), ($$SELECT sbx_route_explain_text('{}', 'defoult')$$), ($$SELECT sbx_provision('{}', 'defoult')$$)) v(statement);
+SELECT sbx_set_policy('default', request_defaults => '{"providerId":"one"}');
+SELECT statement, regress_try(statement) FROM (VALUES
+	($$SELECT sbx_route('{}', 'defoult')$$), ($$SELECT sbx_route('{}', 'default')$$), ($$SELECT sbx_route('{"x":1}', 'default')$$),
+	($$SELECT sbx_route_explain('{}', 'default')$$), ($$SELECT sbx_route_explain_text('{}', 'default')$$), ($$SELECT sbx_provision('{"providerId":"nobody"}', 'default')$$)) v(statement);
+SELECT sbx_drop_policy('default');
 
 --
 -- Filter
@@ -157,6 +74,121 @@ SELECT request, regress_codes('bare', request::jsonb), regress_codes('one', requ
 SELECT request, regress_codes('bare', request::jsonb) FROM (VALUES
 	('{"requires":{"requiredCapabilities":["tailnet","pty","syncExec","asyncExec"]}}'),
 	('{"requires":{"forbiddenCapabilities":["fileTransfer","pty","syncExec"]}}')) v(request);
+--
+-- Rule by rule
+--
+-- Each pool just meets the request, or misses it by one.  The same decision for pools
+-- given as JSON and for registered ones.
+CREATE FUNCTION regress_judge(request jsonb, capabilities jsonb, signals jsonb DEFAULT '{}') RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	pure text; registered text;
+BEGIN
+	SELECT CASE WHEN eligible THEN 'eligible' ELSE array_to_string(rejections, ' ') END INTO pure
+	FROM sbx_route_providers(request, jsonb_build_array(jsonb_build_object('id', 'bare', 'capabilities', capabilities, 'signals', signals)));
+	UPDATE sbx_provider SET capabilities = $2, signals = $3 WHERE id = 'bare';
+	registered := regress_codes('bare', request);
+	RETURN CASE WHEN pure = registered THEN pure ELSE format('JSON: %s, registered: %s', pure, registered) END;
+END $$;
+-- image: equal, undeclared never matches; every binary, in the order of the request
+SELECT request, capabilities, regress_judge(request::jsonb, capabilities::jsonb) FROM (VALUES
+	('{"requires":{"image":{"identity":"agent-v4"}}}', '{"image":{"identity":"agent-v4"}}'), ('{"requires":{"image":{"identity":"agent-v4"}}}', '{"image":{"identity":"agent-v5"}}'), ('{"requires":{"image":{"identity":"agent-v4"}}}', '{"image":{"identity":"Agent-v4"}}'),
+	('{"requires":{"image":{"identity":"agent-v4"}}}', '{"image":{}}'), ('{"requires":{"image":{"identity":"agent-v4"}}}', '{}'), ('{"requires":{"image":{"identity":"agent-v4"}}}', NULL), ('{"requires":{"image":{"identity":"agent-v4"}}}', '{"image":{"binaries":["agent-v4"]}}'),
+	('{"requires":{"image":{}}}', '{}'), ('{"requires":{"image":{"requiredBinaries":[]}}}', '{}'),
+	('{"requires":{"image":{"requiredBinaries":["node","git"]}}}', '{"image":{"binaries":["git","cargo","node"]}}'), ('{"requires":{"image":{"requiredBinaries":["node","git"]}}}', '{"image":{"binaries":["git"]}}'),
+	('{"requires":{"image":{"requiredBinaries":["node","git"]}}}', '{"image":{"binaries":["Node"]}}'), ('{"requires":{"image":{"requiredBinaries":["git","node"]}}}', '{}'), ('{"requires":{"image":{"identity":"i","requiredBinaries":["node"]}}}', '{"image":{"identity":"j","binaries":["nod"]}}')) v(request, capabilities);
+-- isolation: a floor; "unknown" is not weak, it satisfies nothing
+SELECT floor AS "asked \ declared", string_agg(regress_judge(jsonb_build_object('requires', jsonb_build_object('isolation', floor)),
+	jsonb_build_object('isolation', declared)), ' | ' ORDER BY n) AS "none | process | strong | unknown | nothing"
+FROM unnest('{none,process,strong,NULL}'::text[]) WITH ORDINALITY f(floor, m), unnest('{none,process,strong,unknown,NULL}'::text[]) WITH ORDINALITY d(declared, n) GROUP BY floor, m ORDER BY m;
+-- egress: exactly that class
+SELECT floor, string_agg(regress_judge(jsonb_build_object('requires', jsonb_build_object('egress', floor)),
+	jsonb_build_object('egress', declared)), ' | ' ORDER BY n) AS "none | allowlist | open | nothing"
+FROM unnest('{none,allowlist,open,NULL}'::text[]) WITH ORDINALITY f(floor, m), unnest('{none,allowlist,open,NULL}'::text[]) WITH ORDINALITY d(declared, n) GROUP BY floor, m ORDER BY m;
+-- state durability: a floor
+SELECT floor, string_agg(regress_judge(jsonb_build_object('requires', jsonb_build_object('stateDurability', floor)),
+	jsonb_build_object('stateDurability', declared)), ' | ' ORDER BY n) AS "ephemeral | persistent | nothing"
+FROM unnest('{ephemeral,persistent,NULL}'::text[]) WITH ORDINALITY f(floor, m), unnest('{ephemeral,persistent,NULL}'::text[]) WITH ORDINALITY d(declared, n) GROUP BY floor, m ORDER BY m;
+-- restrictions: a subset of what the pool declares
+SELECT request, capabilities, regress_judge(request::jsonb, capabilities::jsonb) FROM (VALUES
+	('{"requires":{"restrictions":["b","a"]}}', '{"restrictions":["a","b","c"]}'), ('{"requires":{"restrictions":["b","a"]}}', '{"restrictions":["c"]}'), ('{"requires":{"restrictions":["b","a"]}}', '{"restrictions":["b"]}'),
+	('{"requires":{"restrictions":["b","a"]}}', '{}'), ('{"requires":{"restrictions":[]}}', '{"restrictions":["a"]}'), ('{"requires":{"restrictions":["b"]}}', '{"regions":["b"],"image":{"identity":"b","binaries":["b"]},"timeout":{"semantics":["b"]}}')) v(request, capabilities);
+-- network: every key equal in type and value; missed keys in the order of jsonb, shorter
+-- first, then bytes
+SELECT request, capabilities, regress_judge(request::jsonb, capabilities::jsonb) FROM (VALUES
+	('{"requires":{"network":{"ipv6":true}}}', '{"network":{"ipv6":true,"mtu":1500}}'), ('{"requires":{"network":{"ipv6":true}}}', '{"network":{"ipv6":false}}'), ('{"requires":{"network":{"ipv6":true}}}', '{"network":{"ipv6":"true"}}'), ('{"requires":{"network":{"ipv6":true}}}', '{"network":{"IPv6":true}}'),
+	('{"requires":{"network":{"ipv6":true}}}', '{"network":{"ipv6":null}}'), ('{"requires":{"network":{"ipv6":true}}}', '{"network":{}}'), ('{"requires":{"network":{"ipv6":true}}}', '{}'), ('{"requires":{"network":{"ipv6":true}}}', '{"network":{"ipv6":[true]}}'),
+	('{"requires":{"network":{"ipv6":null}}}', '{}'), ('{"requires":{"network":{"ipv6":null}}}', '{"network":{"ipv6":true}}'), ('{"requires":{"network":{}}}', '{}'),
+	('{"requires":{"network":{"mtu":1500}}}', '{"network":{"mtu":1500.0}}'), ('{"requires":{"network":{"mtu":1500}}}', '{"network":{"mtu":15e2}}'), ('{"requires":{"network":{"mtu":1500}}}', '{"network":{"mtu":1501}}'), ('{"requires":{"network":{"mtu":1500}}}', '{"network":{"mtu":"1500"}}'), ('{"requires":{"network":{"mtu":0}}}', '{"network":{"mtu":false}}'),
+	('{"requires":{"network":{"big":9007199254740993}}}', '{"network":{"big":9007199254740992}}'), ('{"requires":{"network":{"small":0.1}}}', '{"network":{"small":0.10}}'),
+	('{"requires":{"network":{"dns":"a"}}}', '{"network":{"dns":"a"}}'), ('{"requires":{"network":{"dns":"a"}}}', '{"network":{"dns":"ab"}}'), ('{"requires":{"network":{"dns":"a"}}}', '{"network":{"dns":"A"}}'),
+	('{"requires":{"network":{"dns":["a","b"]}}}', '{"network":{"dns":["a","b"]}}'), ('{"requires":{"network":{"dns":["a","b"]}}}', '{"network":{"dns":["b","a"]}}'), ('{"requires":{"network":{"dns":[]}}}', '{"network":{"dns":{}}}'), ('{"requires":{"network":{"dns":[]}}}', '{"network":{"dns":[]}}'), ('{"requires":{"network":{"dns":["a"]}}}', '{"network":{"dns":"a"}}'),
+	('{"requires":{"network":{"x":{"a":1,"b":{"c":null}}}}}', '{"network":{"x":{"b":{"c":null},"a":1.0}}}'), ('{"requires":{"network":{"x":{"a":1}}}}', '{"network":{"x":{"a":1,"b":2}}}'), ('{"requires":{"network":{"x":{"a":{"b":null}}}}}', '{"network":{"x":{"a":{}}}}'),
+	('{"requires":{"network":{"zz":1,"a":1,"bbb":1,"B":1}}}', '{}'), ('{"requires":{"network":{"zz":1,"a":1,"bbb":1,"B":1}}}', '{"network":{"a":1,"bbb":1}}')) v(request, capabilities);
+-- timeout: semantics, granularity (coarser than asked for, or undeclared, misses)
+SELECT request, capabilities, regress_judge(request::jsonb, capabilities::jsonb) FROM (VALUES
+	('{"requires":{"timeout":{"semantics":["sandbox-lifetime","command-lifetime"]}}}', '{"timeout":{"semantics":["command-lifetime","request-deadline","sandbox-lifetime"]}}'), ('{"requires":{"timeout":{"semantics":["sandbox-lifetime","command-lifetime"]}}}', '{"timeout":{"semantics":["command-lifetime"]}}'),
+	('{"requires":{"timeout":{"semantics":["sandbox-lifetime","command-lifetime"]}}}', '{"timeout":{}}'), ('{"requires":{"timeout":{"semantics":[]}}}', '{}'),
+	('{"requires":{"timeout":{"granularityMs":1000}}}', '{"timeout":{"granularityMs":1000}}'), ('{"requires":{"timeout":{"granularityMs":1000}}}', '{"timeout":{"granularityMs":1001}}'), ('{"requires":{"timeout":{"granularityMs":1000}}}', '{"timeout":{"granularityMs":1}}'),
+	('{"requires":{"timeout":{"granularityMs":1000}}}', '{"timeout":{}}'), ('{"requires":{"timeout":{"granularityMs":1000}}}', '{"timeout":{"granularityMs":null}}'), ('{"requires":{"timeout":{"granularityMs":1000}}}', '{}'),
+	('{"requires":{"timeout":{"granularityMs":0}}}', '{"timeout":{"granularityMs":0}}'), ('{"requires":{"timeout":{"granularityMs":0}}}', '{"timeout":{"granularityMs":1}}'), ('{"requires":{"timeout":{"granularityMs":null}}}', '{}')) v(request, capabilities);
+-- sandbox lifetime: a number is a ceiling that may be reached, null is unbounded, absent
+-- is unknown and misses everything that is asked for
+SELECT request, capabilities, regress_judge(request::jsonb, capabilities::jsonb) FROM (VALUES
+	('{"requires":{"timeout":{"requiredSandboxLifetimeMs":1800000}}}', '{"timeout":{"maxSandboxLifetimeMs":1800000}}'), ('{"requires":{"timeout":{"requiredSandboxLifetimeMs":1800001}}}', '{"timeout":{"maxSandboxLifetimeMs":1800000}}'), ('{"requires":{"timeout":{"requiredSandboxLifetimeMs":9007199254740992}}}', '{"timeout":{"maxSandboxLifetimeMs":null}}'),
+	('{"requires":{"timeout":{"requiredSandboxLifetimeMs":1}}}', '{"timeout":{}}'), ('{"requires":{"timeout":{"requiredSandboxLifetimeMs":1}}}', '{"timeout":null}'), ('{"requires":{"timeout":{"requiredSandboxLifetimeMs":1}}}', '{}'), ('{"requires":{"timeout":{"requiredSandboxLifetimeMs":1}}}', NULL), ('{"requires":{"timeout":{"requiredSandboxLifetimeMs":1}}}', '{"timeout":{"maxSandboxLifetimeMs":0}}'),
+	('{"requires":{"timeout":{"requiredSandboxLifetimeMs":0}}}', '{"timeout":{"maxSandboxLifetimeMs":0}}'), ('{"requires":{"timeout":{"requiredSandboxLifetimeMs":0}}}', '{"timeout":{}}'),
+	('{"requires":{"timeout":{"requiredSandboxLifetimeMs":null}}}', '{"timeout":{}}'), ('{"requires":{"timeout":{}}}', '{"timeout":{"maxSandboxLifetimeMs":0}}'), ('{"requires":{"timeout":{"completionBudgetMs":1}}}', '{}')) v(request, capabilities);
+-- region: any overlap, and only when it is required
+SELECT request, capabilities, regress_judge(request::jsonb, capabilities::jsonb) FROM (VALUES
+	('{"region":{"preferred":["eu","us"],"required":true}}', '{"regions":["ap","us"]}'), ('{"region":{"preferred":["eu","us"],"required":true}}', '{"regions":["ap"]}'), ('{"region":{"preferred":["eu","us"],"required":true}}', '{"regions":["EU"]}'),
+	('{"region":{"preferred":["eu","us"],"required":true}}', '{"regions":[]}'), ('{"region":{"preferred":["eu","us"],"required":true}}', '{}'),
+	('{"region":{"preferred":["eu","us"],"required":false}}', '{"regions":["ap"]}'), ('{"region":{"preferred":["eu","us"]}}', '{}')) v(request, capabilities);
+-- signals: available, ready in time; both are said
+SELECT request, signals, regress_judge(request::jsonb, '{}', signals::jsonb) FROM (VALUES
+	('{"requires":{"timeout":{"maxReadyLatencyMs":12000}}}', '{"readyLatencyMs":12000}'), ('{"requires":{"timeout":{"maxReadyLatencyMs":12000}}}', '{"readyLatencyMs":12000.001}'), ('{"requires":{"timeout":{"maxReadyLatencyMs":12000}}}', '{"readyLatencyMs":11999,"coldStartLatencyMs":99999}'),
+	('{"requires":{"timeout":{"maxReadyLatencyMs":1}}}', '{}'), ('{"requires":{"timeout":{"maxReadyLatencyMs":0}}}', '{}'), ('{"requires":{"timeout":{"maxReadyLatencyMs":0}}}', '{"readyLatencyMs":0}'), ('{"requires":{"timeout":{"maxReadyLatencyMs":null}}}', '{"readyLatencyMs":1e300}'),
+	('{}', '{"available":false}'), ('{}', '{"available":true}'), ('{}', '{"available":null}'), ('{"requires":{"timeout":{"maxReadyLatencyMs":1}}}', '{"available":false,"readyLatencyMs":2}')) v(request, signals);
+-- resources: what is declared is enough; a fraction more is not
+SELECT request, capabilities, regress_judge(request::jsonb, capabilities::jsonb) FROM (VALUES
+	('{"resources":{"cpu":0.1}}', '{"resources":{"cpu":0.1}}'), ('{"resources":{"cpu":0.30000000000000004}}', '{"resources":{"cpu":0.3}}'), ('{"resources":{"memoryMb":9007199254740992}}', '{"resources":{"memoryMb":9007199254740991}}'),
+	('{"resources":{"cpu":1,"memoryMb":1,"diskMb":1,"gpu":1}}', '{"resources":{"cpu":1,"diskMb":1}}'), ('{"resources":{"gpu":1}}', '{"resources":{"gpu":null}}')) v(request, capabilities);
+
+-- Rule: all codes that apply, in this order.  Every requirement at once against a pool
+-- that meets none; signals are not asked then.
+SELECT unnest(rejections) FROM sbx_route_providers('{"providerId":"other","resources":{"cpu":1,"memoryMb":1,"diskMb":1,"gpu":1},
+	"requires":{"requiredCapabilities":["tailnet","pty"],"forbiddenCapabilities":["syncExec","gpu","fileTransfer"],"image":{"identity":"i","requiredBinaries":["z","a"]},
+		"isolation":"none","egress":"none","stateDurability":"ephemeral","restrictions":["z","a"],"network":{"zz":1,"a":1},
+		"timeout":{"semantics":["z","a"],"granularityMs":1,"requiredSandboxLifetimeMs":1,"maxReadyLatencyMs":0}},"region":{"preferred":["eu"],"required":true}}',
+	'[{"id":"bare","enabled":false,"signals":{"available":false}}]');
+-- ... and against one that meets them all
+SELECT eligible, rejections FROM sbx_route_providers('{"providerId":"full","resources":{"cpu":1,"memoryMb":1,"diskMb":1,"gpu":1},
+	"requires":{"requiredCapabilities":["tailnet","pty"],"forbiddenCapabilities":["syncExec","gpu","fileTransfer"],"image":{"identity":"i","requiredBinaries":["z","a"]},
+		"isolation":"none","egress":"none","stateDurability":"ephemeral","restrictions":["z","a"],"network":{"zz":1,"a":1},
+		"timeout":{"semantics":["z","a"],"granularityMs":1,"requiredSandboxLifetimeMs":1,"maxReadyLatencyMs":0}},"region":{"preferred":["eu"],"required":true}}',
+	'[{"id":"full","capabilities":{"capabilities":["pty","tailnet"],"resources":{"cpu":1,"memoryMb":1,"diskMb":1,"gpu":1},"image":{"identity":"i","binaries":["a","z"]},"isolation":"strong",
+		"egress":"none","stateDurability":"persistent","restrictions":["a","z"],"network":{"a":1,"zz":1},"timeout":{"semantics":["a","z"],"granularityMs":1,"maxSandboxLifetimeMs":1},"regions":["eu"]},
+		"signals":{"readyLatencyMs":0}}]');
+-- Rule: 64 names in every list are 64 codes each, none lost.
+SELECT count(*), count(DISTINCT code), min(code COLLATE "C"), max(code COLLATE "C")
+FROM (SELECT unnest(rejections) AS code FROM sbx_route_providers(
+	(SELECT jsonb_build_object('requires', jsonb_build_object('restrictions', jsonb_agg('r' || i), 'image', jsonb_build_object('requiredBinaries', jsonb_agg('b' || i)),
+		'network', jsonb_object_agg('n' || i, i), 'timeout', jsonb_build_object('semantics', jsonb_agg('s' || i)))) FROM generate_series(1, 64) i), '[{"id":"a"}]')) s;
+
+-- Rule: what a launch cannot carry, and a detached launch, are facts about the kind: for
+-- registered pools only.  "daytona" carries env, labels and a timeout, and has no
+-- detached launch.  must not fire / must fire
+UPDATE sbx_provider SET capabilities = NULL, signals = NULL WHERE id = 'bare';
+SELECT regress_codes('bare', (SELECT jsonb_build_object('launch', jsonb_build_object('name', 'n', 'env', jsonb_object_agg('E' || i, 'x'), 'labels', jsonb_object_agg('l' || i, 'x'), 'createTimeoutSeconds', 60)) FROM generate_series(1, 64) i));
+SELECT provider_id, rejections, reason FROM sbx_route_explain(detached => true) WHERE provider_id = 'bare';
+SELECT provider_id, rejections, reason FROM sbx_route_explain(detached => false) WHERE provider_id = 'bare';
+SELECT provider_id, rejections FROM sbx_route_explain(detached => NULL) WHERE provider_id = 'bare';
+-- its place is after PROVIDER_DISABLED and before the capabilities
+UPDATE sbx_provider SET enabled = false WHERE id = 'bare';
+SELECT rejections FROM sbx_route_explain('{"requires":{"requiredCapabilities":["pty"]},"providerId":"one"}', detached => true) WHERE provider_id = 'bare';
+UPDATE sbx_provider SET enabled = true WHERE id = 'bare';
+SELECT eligible, rejections FROM sbx_route_providers('{"launch":{"env":{"A":"b"},"labels":{"a":"b"},"createTimeoutSeconds":1}}', '[{"id":"a","kind":"no such kind"}]');
+DROP FUNCTION regress_judge(jsonb, jsonb, jsonb);
+
 -- Rule: providerId is compared byte by byte.
 SELECT request, regress_codes('bare', request::jsonb), regress_codes('one', request::jsonb) FROM (VALUES
 	('{"providerId":"bare"}'), ('{"providerId":"Bare"}'), ('{"providerId":"bar"}')) v(request);

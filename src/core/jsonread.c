@@ -191,14 +191,47 @@ finite_number(const SbxPath *path, const JsonbValue *value)
 	return number;
 }
 
-static int64
-whole_number(const SbxPath *path, double number)
+/* Digits after the point, as written: almost always none, which settles the rest. */
+static bool
+has_fraction_digits(const JsonbValue *value)
 {
-	if (number != floor(number))
+	return DatumGetInt32(DirectFunctionCall1(numeric_scale,
+	                                         NumericGetDatum(value->val.numeric))) > 0;
+}
+
+/*
+ * Whole, and exact as a JSON number: asked of what was written, not of the double,
+ * which rounds 0.99999999999999999999 to 1.
+ */
+static int64
+whole_number(const SbxPath *path, const JsonbValue *value)
+{
+	double number = finite_number(path, value);
+	Datum numeric = NumericGetDatum(value->val.numeric);
+	int64 whole;
+
+	if (has_fraction_digits(value) &&
+	    !DatumGetBool(DirectFunctionCall2(
+	        numeric_eq, numeric,
+	        DirectFunctionCall2(numeric_trunc, numeric, Int32GetDatum(0)))))
 		sbx_refuse(path, SBX_REASON_NOT_INTEGER, NULL);
 	if (fabs(number) > SBX_MAX_EXACT_INTEGER)
 		sbx_refuse(path, SBX_REASON_OUT_OF_RANGE, NULL);
-	return (int64) number;
+	whole = DatumGetInt64(DirectFunctionCall1(numeric_int8, numeric));
+	if (whole > (int64) SBX_MAX_EXACT_INTEGER || whole < -(int64) SBX_MAX_EXACT_INTEGER)
+		sbx_refuse(path, SBX_REASON_OUT_OF_RANGE, NULL);
+	return whole;
+}
+
+/* Also what is so small that its double is zero. */
+static void
+refuse_negative(const SbxPath *path, const JsonbValue *value, double number)
+{
+	if (number < 0 || (number == 0 && has_fraction_digits(value) &&
+	                   DatumGetBool(DirectFunctionCall2(
+	                       numeric_lt, NumericGetDatum(value->val.numeric),
+	                       DirectFunctionCall1(int4_numeric, Int32GetDatum(0))))))
+		sbx_refuse(path, SBX_REASON_NEGATIVE, NULL);
 }
 
 double
@@ -209,8 +242,7 @@ sbx_jsonb_double(const SbxPath *path, const JsonbValue *value, double absent)
 	if (value->type == jbvNull)
 		return absent;
 	number = finite_number(path, value);
-	if (number < 0)
-		sbx_refuse(path, SBX_REASON_NEGATIVE, NULL);
+	refuse_negative(path, value, number);
 	return number;
 }
 
@@ -219,14 +251,15 @@ sbx_jsonb_int64(const SbxPath *path, const JsonbValue *value, int64 absent)
 {
 	if (value->type == jbvNull)
 		return absent;
-	return whole_number(path, sbx_jsonb_double(path, value, 0));
+	refuse_negative(path, value, finite_number(path, value));
+	return whole_number(path, value);
 }
 
 int64
 sbx_jsonb_range(const SbxPath *path, const JsonbValue *value, int64 minimum,
                 int64 maximum)
 {
-	int64 number = whole_number(path, finite_number(path, value));
+	int64 number = whole_number(path, value);
 
 	if (number < minimum || number > maximum)
 		sbx_refuse(path, SBX_REASON_OUT_OF_RANGE, NULL);
@@ -339,6 +372,16 @@ sbx_jsonb_pairs(const SbxPath *path, const JsonbValue *value, bool free_values,
 	return pairs;
 }
 
+static void
+check_any_scalar(const SbxPath *path, const JsonbValue *value)
+{
+	if (value->type == jbvString)
+		check_bytes(path, value->val.string.val, value->val.string.len);
+	else if (value->type == jbvNumeric)
+		(void) finite_number(path, value);
+}
+
+/* What stands inside is nobody's schema, but strings and numbers have their rules. */
 void
 sbx_jsonb_any_object(const SbxPath *path, const JsonbValue *value)
 {
@@ -353,11 +396,10 @@ sbx_jsonb_any_object(const SbxPath *path, const JsonbValue *value)
 	if (JsonContainerSize(value->val.binary.data) > SBX_MAX_MEMBERS)
 		sbx_refuse(path, SBX_REASON_TOO_MANY, NULL);
 	iterator = JsonbIteratorInit(value->val.binary.data);
-	(void) JsonbIteratorNext(&iterator, &item, true);
-	while ((token = JsonbIteratorNext(&iterator, &item, true)) != WJB_END_OBJECT)
+	while ((token = JsonbIteratorNext(&iterator, &item, false)) != WJB_DONE)
 	{
-		if (token == WJB_KEY)
-			check_bytes(path, item.val.string.val, item.val.string.len);
+		if (token == WJB_KEY || token == WJB_VALUE || token == WJB_ELEM)
+			check_any_scalar(path, &item);
 	}
 }
 

@@ -96,8 +96,8 @@ extern SbxDeclared *sbx_declared_create(MemoryContext context);
 extern SbxRequest *sbx_request_parse(Jsonb *jsonb, const SbxDeclared *declared);
 
 /* The same for a request that stands elsewhere, e.g. the defaults of a policy. */
-extern SbxRequest *sbx_request_parse_at(const SbxPath *path, Jsonb *jsonb,
-                                        const SbxDeclared *declared);
+extern SbxRequest *
+sbx_request_parse_at(const SbxPath *path, Jsonb *jsonb, const SbxDeclared *declared);
 
 /* Raises SB002 when placement bypasses routing. */
 extern void sbx_request_check_routable(const SbxRequest *request);

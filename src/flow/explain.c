@@ -5,6 +5,7 @@
 #include "compat.h"
 
 #include "catalog/pg_type.h"
+#include "core/jsonwrite.h"
 #include "flow/plan.h"
 #include "flow/session.h"
 #include "funcapi.h"
@@ -98,43 +99,19 @@ rejections_array(const SbxPlan *plan, const SbxVerdict *verdict)
 	    construct_array(codes, count, TEXTOID, -1, false, TYPALIGN_INT));
 }
 
-static void
-push_pair(JsonbParseState **state, char *key, JsonbValue *value)
-{
-	JsonbValue name = {.type = jbvString};
-
-	name.val.string.val = key;
-	name.val.string.len = strlen(key);
-	pushJsonbValue(state, WJB_KEY, &name);
-	pushJsonbValue(state, WJB_VALUE, value);
-}
-
-static void
-push_number(JsonbParseState **state, char *key, double number)
-{
-	JsonbValue value = {.type = jbvNumeric};
-
-	value.val.numeric =
-	    DatumGetNumeric(DirectFunctionCall1(float8_numeric, Float8GetDatum(number)));
-	push_pair(state, key, &value);
-}
-
 /* The signals that ranking used: registered ones and defaults. */
 static Datum
 signals_jsonb(const SbxSignals *signals)
 {
 	JsonbParseState *state = NULL;
-	JsonbValue available = {.type = jbvBool};
 
-	available.val.boolean = signals->available;
-	pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
-	push_number(&state, "estimatedCost", signals->estimated_cost);
-	push_number(&state, "coldStartLatencyMs", signals->cold_start_latency_ms);
-	push_number(&state, "readyLatencyMs", signals->ready_latency_ms);
-	push_number(&state, "completionWithinBudgetRate", signals->completion_rate);
-	push_pair(&state, "available", &available);
-	return JsonbPGetDatum(
-	    JsonbValueToJsonb(pushJsonbValue(&state, WJB_END_OBJECT, NULL)));
+	sbx_push_begin(&state, NULL);
+	sbx_push_double(&state, "estimatedCost", signals->estimated_cost);
+	sbx_push_double(&state, "coldStartLatencyMs", signals->cold_start_latency_ms);
+	sbx_push_double(&state, "readyLatencyMs", signals->ready_latency_ms);
+	sbx_push_double(&state, "completionWithinBudgetRate", signals->completion_rate);
+	sbx_push_bool(&state, "available", signals->available);
+	return JsonbPGetDatum(sbx_push_finish(&state));
 }
 
 /* Preferred regions filter and score nothing unless required: show the match. */
@@ -256,6 +233,17 @@ sbx_route_providers(PG_FUNCTION_ARGS)
 
 /* --- for people -------------------------------------------------------------------- */
 
+/* Width of a number. */
+static int
+digits(int number)
+{
+	int width = 1;
+
+	while ((number /= 10) > 0)
+		width++;
+	return width;
+}
+
 static int
 widest_id(const SbxPlan *plan)
 {
@@ -274,10 +262,10 @@ put_eligible(const SbxPlan *plan, const SbxVerdict *verdict, int width,
 
 	put_text(
 	    result,
-	    psprintf("%s %d. %-*s  score=%.3f  (cost=%.3f latency=%.3f reliability=%.3f)",
-	             verdict->position == 1 ? "->" : "  ", verdict->position, width,
-	             verdict->pool->id, verdict->score, verdict->cost_part,
-	             verdict->latency_part, verdict->reliability_part));
+	    psprintf("%s %*d. %-*s  score=%.3f  (cost=%.3f latency=%.3f reliability=%.3f)",
+	             verdict->position == 1 ? "->" : "  ", digits(plan->eligible),
+	             verdict->position, width, verdict->pool->id, verdict->score,
+	             verdict->cost_part, verdict->latency_part, verdict->reliability_part));
 	put_text(
 	    result,
 	    psprintf("        Signals: cost %.15g, cold start %.15g ms, ready %.15g ms, "

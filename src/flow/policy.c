@@ -42,13 +42,40 @@ check_name(const char *name)
 		      "letters, digits, dots, underscores or hyphens."));
 }
 
+/*
+ * The capability names that defaults may use: those that a request may use now.  But a
+ * dump restores policies before pools, and then nothing is known yet: any name that is
+ * well formed is accepted, and looked at again when the policy is used.
+ */
+static const SbxDeclared *
+known_names(Jsonb *defaults, bool restoring)
+{
+	const SbxRegistry *registry = sbx_registry_get();
+	SbxDeclared *declared;
+	JsonbIterator *iterator;
+	JsonbIteratorToken token;
+	JsonbValue item;
+
+	if (!restoring || registry->count > 0)
+		return registry->declared;
+	declared = sbx_declared_create(CurrentMemoryContext);
+	iterator = JsonbIteratorInit(&defaults->root);
+	while ((token = JsonbIteratorNext(&iterator, &item, false)) != WJB_DONE)
+	{
+		if (token == WJB_ELEM && item.type == jbvString)
+			(void) sbx_names_intern(declared->capabilities,
+			                        pnstrdup(item.val.string.val, item.val.string.len));
+	}
+	return declared;
+}
+
 /* Defaults have to be a valid request by themselves. */
 static void
-check_defaults(Jsonb *defaults)
+check_defaults(Jsonb *defaults, bool restoring)
 {
 	const SbxPath path = {SBX_DOCUMENT_POLICY, NULL, "policy.requestDefaults"};
 
-	(void) sbx_request_parse_at(&path, defaults, sbx_registry_get()->declared);
+	(void) sbx_request_parse_at(&path, defaults, known_names(defaults, restoring));
 }
 
 static bool
@@ -61,8 +88,7 @@ has_privilege(PGFunction check, Oid role, Oid object, const char *privilege)
 
 /*
  * A classifier is a function that its policy's role may call.  While a dump is restored,
- * by a superuser, privileges on schemas are not there yet: they are looked at when the
- * classifier is called.
+ * privileges on schemas are not there yet: they are looked at when it is called.
  */
 static void
 check_classifier(const char *function, Oid role, bool restoring)
@@ -89,11 +115,12 @@ check_classifier(const char *function, Oid role, bool restoring)
 		                     "privilege to call its functions."));
 }
 
+/* restoring: this may be a dump, so what it cannot have yet is not asked for. */
 static void
 check_policy(const SbxPolicy *policy, bool restoring)
 {
 	if (policy->request_defaults != NULL)
-		check_defaults(policy->request_defaults);
+		check_defaults(policy->request_defaults, restoring);
 	if (policy->classifier != NULL)
 		check_classifier(policy->classifier, policy->registered_by, restoring);
 }
@@ -172,7 +199,7 @@ sbx_policy_check(PG_FUNCTION_ARGS)
 	policy.request_defaults = sbx_rows_jsonb(&row, "request_defaults");
 	policy.classifier = sbx_rows_text(&row, "classifier");
 	policy.registered_by = sbx_rows_settle_registrar(&row);
-	check_policy(&policy, superuser());
+	check_policy(&policy, superuser()); /* only superusers restore dumps */
 	return PointerGetDatum(row.tuple);
 }
 

@@ -75,7 +75,8 @@ sbx_hook_find(const char *schema, const char *name)
 	Form_pg_proc form;
 	Oid found = InvalidOid;
 
-	if (!OidIsValid(namespace))
+	/* A temporary schema is somebody else's tomorrow. */
+	if (!OidIsValid(namespace) || isAnyTempNamespace(namespace))
 		return InvalidOid;
 	tuple = SearchSysCache3(PROCNAMEARGSNSP, CStringGetDatum(name),
 	                        PointerGetDatum(buildoidvector(&argument, 1)),

@@ -21,7 +21,10 @@
  */
 extern bool sbx_hook_split(const char *function, char **schema, char **name);
 
-/* The function of that name that takes a jsonb and returns one; InvalidOid = none. */
+/*
+ * The function of that name that takes a jsonb and returns one; InvalidOid = none, or in
+ * a temporary schema.
+ */
 extern Oid sbx_hook_find(const char *schema, const char *name);
 
 /*

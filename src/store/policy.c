@@ -80,13 +80,12 @@ find(const char *name)
 	return policy;
 }
 
-/* "Perhaps you meant ...", or what makes a policy. */
+/* "Perhaps you meant ...", or NULL. */
 static char *
-hint_for(const char *name)
+nearest_hint(const char *name)
 {
 	SbxCatalogScope scope;
 	const char **names;
-	char *hint;
 	int count;
 
 	sbx_catalog_begin(&scope);
@@ -96,8 +95,7 @@ hint_for(const char *name)
 	for (int i = 0; i < count; i++)
 		names[i] = sbx_catalog_text(&scope, i, 1);
 	sbx_catalog_end(&scope);
-	hint = sbx_error_nearest_hint(name, names, count);
-	return hint != NULL ? hint : _("Use sbx_set_policy() to make a policy.");
+	return sbx_error_nearest_hint(name, names, count);
 }
 
 SbxPolicy *
@@ -113,7 +111,9 @@ sbx_policy_resolve(const char *argument)
 	policy = find(name);
 	if (policy != NULL)
 		return policy;
-	hint = hint_for(name);
+	hint = nearest_hint(name);
+	if (hint == NULL)
+		hint = _("Use sbx_set_policy() to make a policy.");
 	if (by_setting)
 		hint = psprintf(_("The setting \"sbx_router.policy\" names it.  %s"), hint);
 	sbx_error_document(POLICY, "policy", SBX_REASON_UNKNOWN_NAME, hint);
@@ -156,5 +156,5 @@ sbx_policy_delete(const char *name)
 	sbx_catalog_end(&scope);
 	if (!deleted)
 		sbx_error_document(POLICY, "policy.name", SBX_REASON_UNKNOWN_NAME,
-		                   hint_for(name));
+		                   nearest_hint(name));
 }

@@ -1,0 +1,13 @@
+\echo Use "CREATE EXTENSION sbx_router_test" to load this file. \quit
+
+CREATE FUNCTION sbx_bench_route(request jsonb, providers jsonb, iterations integer, wanted integer)
+	RETURNS double precision
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION sbx_bench_route(jsonb, jsonb, integer, integer)
+	IS 'nanoseconds for one routing decision: filter all pools, select the best wanted';
+
+CREATE FUNCTION sbx_bench_parse_request(request jsonb, iterations integer)
+	RETURNS double precision
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION sbx_bench_parse_request(jsonb, integer)
+	IS 'nanoseconds for reading one request';
