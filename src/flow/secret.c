@@ -129,7 +129,9 @@ hide_credentials(ErrorData *report)
 	{
 		report->hide_stmt = true;
 		report->hide_ctx = true;
-		if (may_quote(report))
+		if (report->elevel < LOG) /* what debugging says about it quotes it, too */
+			report->output_to_server = false;
+		else if (may_quote(report))
 			log_instead(report);
 	}
 	if (report->elevel < WARNING &&
