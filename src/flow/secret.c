@@ -455,6 +455,8 @@ sbx_credential_input_begin(PG_FUNCTION_ARGS)
 {
 	check_trigger(fcinfo, TRIGGER_EVENT_INSERT | TRIGGER_EVENT_BEFORE,
 	              "sbx_credential_input_begin");
+	/* Before any row: a trigger of somebody else's would be shown every key. */
+	sbx_catalog_refuse_triggers(((TriggerData *) fcinfo->context)->tg_relation);
 	hide_activity();
 	copy_statement = GetCurrentStatementStartTimestamp();
 	return PointerGetDatum(NULL);
