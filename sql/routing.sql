@@ -312,5 +312,114 @@ CREATE VIEW regress_view AS SELECT provider_id FROM sbx_route_explain('{"provide
 SELECT * FROM regress_view;
 DROP VIEW regress_view;
 
+--
+-- As a text to read
+--
 DELETE FROM sbx_provider;
-DROP FUNCTION regress_codes(text, jsonb), regress_order(jsonb), regress_request(text), regress_try(text);
+SELECT sbx_clear_credentials();
+\pset format unaligned
+\pset tuples_only on
+-- Rule: without a pool, only the headline.
+SELECT * FROM sbx_route_explain_text();
+SELECT sbx_register_provider(id, 'daytona', '{}', capabilities::jsonb, signals::jsonb), sbx_set_credential(id, 'k') FROM (VALUES
+	('primary-eu', '{"capabilities":["pty"],"resources":{"cpu":8,"memoryMb":16384},"regions":["eu-west"]}', '{"estimatedCost":0.12,"coldStartLatencyMs":850,"readyLatencyMs":12000,"completionWithinBudgetRate":0.999}'),
+	('us', '{"capabilities":["pty"],"resources":{"cpu":8,"memoryMb":16384},"regions":["us-east"]}', '{"estimatedCost":0.08,"readyLatencyMs":20000}'),
+	('gpu-box', '{"capabilities":["pty","gpu"],"resources":{"cpu":4,"memoryMb":8192,"gpu":1}}', '{"estimatedCost":2}'),
+	('small', '{"resources":{"cpu":1,"memoryMb":512,"diskMb":1024},"isolation":"unknown"}', NULL), ('asleep', NULL, '{"available":false}'), ('off', NULL, NULL), ('locked', NULL, NULL)) v(id, capabilities, signals);
+SELECT sbx_update_provider('off', enabled => false);
+SELECT sbx_clear_credentials('locked');
+-- Rule: winner first, its signals and parts; each rejected pool with each code in words.
+SELECT * FROM sbx_route_explain_text('{"resources":{"cpu":2.5,"memoryMb":4096},"requires":{"requiredCapabilities":["pty"]},"region":{"preferred":["eu-west"]}}');
+SELECT * FROM sbx_route_explain_text('{"routing":{"strategy":"latency","latencyObjective":"coldStart"}}');
+SELECT * FROM sbx_route_explain_text('{"providerId":"small","resources":{"cpu":2.5,"memoryMb":513,"diskMb":1025,"gpu":1},
+	"requires":{"requiredCapabilities":["tailnet"],"forbiddenCapabilities":["syncExec"],"image":{"identity":"i","requiredBinaries":["node"]},"isolation":"none","egress":"open","stateDurability":"persistent",
+		"restrictions":["r"],"network":{"ipv6":true},"timeout":{"semantics":["command-lifetime"],"granularityMs":1000,"requiredSandboxLifetimeMs":1}},"region":{"preferred":["eu-west"],"required":true}}')
+LIMIT 40;
+SELECT * FROM sbx_route_explain_text('{"requires":{"timeout":{"maxReadyLatencyMs":1000}},"providerId":"us"}') WITH ORDINALITY t(line, n) ORDER BY n LIMIT 3;
+-- Rule: the policy is named; its defaults count.
+SELECT sbx_set_policy('cheap', request_defaults => '{"routing":{"strategy":"cost"},"providerId":"us"}');
+SELECT line FROM sbx_route_explain_text('{}', 'cheap') WITH ORDINALITY t(line, n) ORDER BY n LIMIT 3;
+SELECT sbx_drop_policy('cheap');
+-- Rule: it says what sbx_route_explain says: the same pools in the same order.
+SELECT array_agg(substring(line, '^(?:-> |   )\d+\. (\S+)|^   x  (\S+)') ORDER BY n) FILTER (WHERE line ~ '^(-> |   )\d+\. ') AS eligible,
+	   array_agg(substring(line, '^   x  (\S+)') ORDER BY n) FILTER (WHERE line ~ '^   x  ') AS rejected
+FROM sbx_route_explain_text('{"resources":{"cpu":2}}') WITH ORDINALITY t(line, n);
+SELECT array_agg(provider_id ORDER BY n) FILTER (WHERE eligible) AS eligible, array_agg(provider_id ORDER BY n) FILTER (WHERE NOT eligible) AS rejected
+FROM ROWS FROM (sbx_route_explain('{"resources":{"cpu":2}}')) WITH ORDINALITY e("position", provider_id, eligible, rejections, score, cost_part, latency_part, reliability_part, signals, capacity, reason, n);
+-- Rule: aligned, however many there are: ids and scores stand in one column each.
+DELETE FROM sbx_provider;
+SELECT count(sbx_register_provider(id, 'daytona')), count(sbx_set_credential(id, 'k')) FROM (SELECT repeat('p', i) AS id FROM generate_series(1, 12) i) p;
+SELECT line FROM sbx_route_explain_text() WITH ORDINALITY t(line, n) WHERE line ~ 'score' ORDER BY n;
+SELECT count(*) AS lines, count(DISTINCT strpos(line, 'p')) AS id_columns, count(DISTINCT strpos(line, 'score')) AS score_columns
+FROM sbx_route_explain_text() line WHERE line ~ 'score';
+
+--
+-- Pools given as JSON
+--
+-- Rule: an array of pools; what is wrong is named by its place.  must fire
+SELECT pools, regress_try(format('SELECT sbx_route_providers(%L, %L)', '{}', pools)) FROM (VALUES
+	('{}'), ('"a"'), ('1'), ('null'), ('[1]'), ('[null]'), ('[[]]'), ('["a"]'), ('[{}]'), ('[{"id":null}]'), ('[{"id":""}]'), ('[{"id":1}]'), ('[{"id":"a b"}]'), ('[{"id":".a"}]'),
+	('[{"id":"a"},{"id":"b"},{"id":"a"}]'), ('[{"id":"a"},{"id":"a"},{"id":"a"}]'), ('[{"id":"b"},{"id":"a"},{"id":"a"},{"id":"b"}]'),
+	('[{"id":"a"},{"id":"b","enable":true}]'), ('[{"id":"a","registered_by":"x"}]'), ('[{"id":"a","enabled":"yes"}]'), ('[{"id":"a","enabled":1}]'),
+	('[{"id":"a","capabilities":[]}]'), ('[{"id":"a","capabilities":{"capabilites":[]}}]'), ('[{"id":"a","capabilities":{"isolation":"stron"}}]'), ('[{"id":"a"},{"id":"b","capabilities":{"timeout":{"maxSandboxLifetimeMs":-1}}}]'), ('[{"id":"a","capabilities":{"capabilities":["a-b"]}}]'),
+	('[{"id":"a","signals":1}]'), ('[{"id":"a","signals":{"estimatedCost":-1}}]'), ('[{"id":"a","signals":{"completionWithinBudgetRate":1.1}}]'), ('[{"id":"a","signals":{"readyLatencyMs":1e400}}]'), ('[{"id":"a","signals":{"cost":1}}]'),
+	('[{"id":"a","enabled":1,"zzz":1}]'), ('[{"id":"a","signals":1,"capabilities":1}]'), ('[{"id":"b","signals":1},{"id":1}]')) v(pools);
+SELECT regress_try($$SELECT sbx_route_providers('{}', NULL)$$);
+-- must not fire
+SELECT pools, regress_try(format('SELECT sbx_route_providers(%L, %L)', '{}', pools)) FROM (VALUES
+	('[]'), ('[{"id":"a"}]'), ('[{"id":"a","enabled":null,"capabilities":null,"signals":null}]'), ('[{"id":"a","kind":1,"settings":"x","capacity":[]}]'), ('[{"id":"a"},{"id":"A"}]')) v(pools);
+-- Rule: of a faulty request and faulty pools the pools are named: which names are known
+-- depends on them.
+SELECT regress_try($$SELECT sbx_route_providers('{"x":1}', '[{"id":"a","x":1}]')$$);
+-- Rule: credentials, policies and registrations play no part.
+SELECT sbx_set_policy('other', request_defaults => '{"providerId":"nobody"}');
+SET sbx_router.policy = 'other';
+SELECT position, provider_id, eligible, rejections FROM sbx_route_providers('{}', '[{"id":"not-registered"},{"id":"p","enabled":false}]');
+SELECT count(*) FROM sbx_route();
+RESET sbx_router.policy;
+SELECT sbx_drop_policy('other');
+-- Rule: it says what sbx_route_explain says of the same pools with credentials, column
+-- by column.
+DELETE FROM sbx_provider;
+SELECT count(sbx_register_provider(id, 'daytona', '{}', capabilities, signals)), count(sbx_set_credential(id, 'k'))
+FROM (SELECT format('%s%s', chr(97 + i % 26), i) AS id,
+		jsonb_build_object('resources', jsonb_build_object('cpu', i % 5, 'memoryMb', i % 7 * 1024), 'isolation', ('{none,process,strong,unknown}'::text[])[i % 4 + 1], 'regions', jsonb_build_array('r' || i % 3)) AS capabilities,
+		jsonb_build_object('estimatedCost', i % 4, 'readyLatencyMs', i % 6 * 10, 'completionWithinBudgetRate', i % 3 / 2.0, 'available', i % 11 <> 0) AS signals
+	FROM generate_series(1, 100) i) p;
+UPDATE sbx_provider SET enabled = false WHERE id LIKE '%9';
+CREATE TEMP TABLE request (request jsonb);
+INSERT INTO request VALUES ('{}'), ('{"resources":{"cpu":2}}'), ('{"resources":{"cpu":3,"memoryMb":4096},"routing":{"strategy":"cost"}}'), ('{"requires":{"isolation":"process"},"routing":{"strategy":"latency"}}'),
+	('{"region":{"preferred":["r1"],"required":true},"routing":{"strategy":"reliability"}}'), ('{"region":{"preferred":["r1"]},"requires":{"timeout":{"maxReadyLatencyMs":20}}}'), ('{"providerId":"c2"}'), ('{"providerId":"nobody"}');
+CREATE TEMP TABLE pools AS SELECT jsonb_agg(to_jsonb(p) - 'registered_by' ORDER BY md5(id)) AS pools FROM sbx_provider p;
+SELECT request, count(*), count(*) FILTER (WHERE a IS DISTINCT FROM b) AS different, count(*) FILTER (WHERE a LIKE '%"eligible": true%') AS eligible
+FROM request, LATERAL (
+	SELECT COALESCE(x.n, y.n) AS n, x.row AS a, y.row AS b
+	FROM (SELECT n, to_jsonb(e)::text AS row FROM (SELECT row_number() OVER () AS n, * FROM sbx_route_explain(request)) e) x
+	FULL JOIN (SELECT n, to_jsonb(e)::text AS row FROM (SELECT row_number() OVER () AS n, r.* FROM pools, sbx_route_providers(request, pools) r) e) y ON x.n = y.n) z
+GROUP BY request ORDER BY request;
+-- Rule: IMMUTABLE and PARALLEL SAFE: in an index, and in a worker.
+CREATE FUNCTION regress_winner(request jsonb, pools jsonb) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
+	$$ SELECT provider_id FROM sbx_route_providers(request, pools) WHERE position = 1 $$;
+CREATE TABLE regress_job (request jsonb, pools jsonb);
+INSERT INTO regress_job SELECT request, pools FROM request, pools;
+CREATE INDEX ON regress_job (regress_winner(request, pools));
+SET enable_seqscan = off;
+SELECT request FROM regress_job WHERE regress_winner(request, pools) = 'c2';
+RESET enable_seqscan;
+SET force_parallel_mode = on;
+EXPLAIN (COSTS off) SELECT r.provider_id FROM regress_job, LATERAL sbx_route_providers(request, pools) r;
+SELECT count(*), count(*) FILTER (WHERE r.eligible) FROM regress_job, LATERAL sbx_route_providers(request, pools) r;
+RESET force_parallel_mode;
+SELECT count(*), count(*) FILTER (WHERE r.eligible) FROM regress_job, LATERAL sbx_route_providers(request, pools) r;
+DROP TABLE regress_job;
+DROP FUNCTION regress_winner(jsonb, jsonb);
+-- Rule: 10,000 pools are no problem; the duplicate among them is found.
+SELECT count(*), count(*) FILTER (WHERE eligible), min(provider_id COLLATE "C") FILTER (WHERE position = 1), bool_and((position IS NULL) = (score IS NULL)),
+	   count(DISTINCT position), max(position)
+FROM sbx_route_providers('{"resources":{"cpu":2},"routing":{"strategy":"cost"}}', (SELECT jsonb_agg(jsonb_build_object('id', 'p' || i, 'capabilities', jsonb_build_object('resources', jsonb_build_object('cpu', i % 4)),
+	'signals', jsonb_build_object('estimatedCost', (i * 7919) % 10007))) FROM generate_series(1, 10000) i));
+SELECT regress_try(format('SELECT sbx_route_providers(%L, %L)', '{}', (SELECT jsonb_agg(jsonb_build_object('id', 'p' || i % 9999)) FROM generate_series(1, 10000) i)));
+DISCARD TEMP;
+
+DELETE FROM sbx_provider;
+DROP FUNCTION regress_codes(text, jsonb), regress_order(jsonb), regress_try(text);

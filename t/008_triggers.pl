@@ -306,6 +306,38 @@ foreach my $what (sort keys %write)
 	}
 }
 
+#
+# H6: the view that takes credentials
+#
+
+# What the author may do there sees each key before we do.
+$s->value('GRANT INSERT ON sbx_credential_input TO caller');
+my $give = q{INSERT INTO sbx_credential_input VALUES ('{"provider":"pool","credential":"key"}')};
+
+sub give
+{
+	my $session = $sbx->session;
+
+	$session->value('SET ROLE caller');
+	return ($session, $session->query($give));
+}
+
+prepare();
+my ($giver, $given) = give();
+ok(!$given->error, 'H6 must not fire: a key through the view') or diag $given->everything;
+ok(!$giver->query('SELECT sbx_provision()')->error, 'H6 must not fire: which is good for the provider');
+$giver->finish;
+
+prepare();
+as_author("CREATE FUNCTION watch() RETURNS trigger LANGUAGE plpgsql AS \$w\$ BEGIN $note END \$w\$");
+as_author('CREATE TRIGGER aaa INSTEAD OF INSERT ON sbx_credential_input FOR EACH ROW EXECUTE FUNCTION watch()');
+($giver, $given) = give();
+is($given->sqlstate, '55000', 'H6 must fire: a trigger of somebody on the view: no key is taken');
+is(seen(), '', 'H6 must fire: the trigger did not see it');
+$s->value('DROP FUNCTION watch() CASCADE');
+ok(!$giver->query($give)->error, 'H6 must not fire: without the trigger the session goes on');
+$giver->finish;
+
 check_alive_server('in the end');
 
 done_testing();

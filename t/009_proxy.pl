@@ -217,6 +217,7 @@ is(seen($open, qr/^DELETE /) - $before, 1,
 #
 
 # Nothing is ever looked up under this name: the proxy would.
+$s = $sbx->user('pool', 'key');
 $s->value(q{SELECT sbx_register_provider('far', 'daytona', '{"apiUrl":"https://api.example.com/api"}')});
 $s->value(q{SELECT sbx_update_provider('pool', enabled => false)});
 

@@ -42,7 +42,7 @@ my %quoted = (
 	'open-dollar' => [ '42601', q{SELECT sbx_set_credential('pool', $x$KEY)} ],
 	'adjacent' => [ '42601', q{SELECT sbx_set_credential('pool', 'x' 'KEY')} ],
 	'double-quotes' => [ '42703', q{SELECT sbx_set_credential('pool', "KEY")} ],
-	'bare' => [ '42703', q{SELECT sbx_set_credential('pool', "KEY".x)} ],
+	'bare' => [ '42P01', q{SELECT sbx_set_credential('pool', "KEY".x)} ],
 	'as-int' => [ '22P02', q{SELECT sbx_set_credential('pool', 'KEY'::int)} ],
 	'as-jsonb' => [ '22P02', q{SELECT sbx_set_credential('pool', 'KEY'::jsonb)} ],
 	'as-date' => [ '22007', q{SELECT sbx_set_credential('pool', 'KEY'::date)} ],
@@ -55,7 +55,7 @@ my %quoted = (
 	'in-do' => [ '22P02', q{DO $$ BEGIN PERFORM sbx_set_credential('pool', 'KEY'::int); END $$} ],
 	'in-execute' => [ '42601', q{DO $$ BEGIN EXECUTE 'SELECT sbx_set_credential(''pool'', ''KEY)'; END $$} ],
 	'prepared' => [ undef, q{PREPARE give AS SELECT sbx_set_credential($1, $2); EXECUTE give('pool', 'KEY')} ],
-	'prepared-bad' => [ 'SB001', q{PREPARE give AS SELECT sbx_set_credential($1, $2); EXECUTE give('pool', 'KEY x')} ],
+	'prepared-bad' => [ 'SB013', q{PREPARE give AS SELECT sbx_set_credential($1, $2); EXECUTE give('pool', 'KEY x')} ],
 	'prepared-alone' => [ undef, q{EXECUTE given('pool', 'KEY')} ],
 	'explained' => [ undef, q{EXPLAIN SELECT sbx_set_credential('pool', 'KEY')} ]);
 

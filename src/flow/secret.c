@@ -129,7 +129,9 @@ hide_credentials(ErrorData *report)
 	{
 		report->hide_stmt = true;
 		report->hide_ctx = true;
-		if (may_quote(report))
+		if (report->elevel < LOG) /* what debugging says about it quotes it, too */
+			report->output_to_server = false;
+		else if (may_quote(report))
 			log_instead(report);
 	}
 	if (report->elevel < WARNING &&
@@ -453,6 +455,8 @@ sbx_credential_input_begin(PG_FUNCTION_ARGS)
 {
 	check_trigger(fcinfo, TRIGGER_EVENT_INSERT | TRIGGER_EVENT_BEFORE,
 	              "sbx_credential_input_begin");
+	/* Before any row: a trigger of somebody else's would be shown every key. */
+	sbx_catalog_refuse_triggers(((TriggerData *) fcinfo->context)->tg_relation);
 	hide_activity();
 	copy_statement = GetCurrentStatementStartTimestamp();
 	return PointerGetDatum(NULL);

@@ -195,8 +195,8 @@ is_trusted(const Trigger *trigger)
 	return owner == catalog.owner || superuser_arg(owner);
 }
 
-static void
-refuse_foreign_triggers(Relation relation)
+void
+sbx_catalog_refuse_triggers(Relation relation)
 {
 	TriggerDesc *triggers = relation->trigdesc;
 
@@ -228,7 +228,7 @@ sbx_catalog_begin_write(SbxCatalogScope *scope, const char *table)
 	/* Locked first: CREATE TRIGGER cannot come in between. */
 	relation =
 	    table_open(get_relname_relid(table, catalog.schema_oid), RowExclusiveLock);
-	refuse_foreign_triggers(relation);
+	sbx_catalog_refuse_triggers(relation);
 	table_close(relation, NoLock);
 	sbx_catalog_begin(scope);
 }

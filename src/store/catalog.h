@@ -11,6 +11,7 @@
 #include "compat.h"
 
 #include "executor/spi.h"
+#include "utils/rel.h"
 
 #define SBX_STATEMENT_MAX_ARGS 11
 
@@ -67,6 +68,12 @@ extern void sbx_catalog_end(SbxCatalogScope *scope);
  */
 extern int
 sbx_catalog_execute(SbxStatement *statement, Datum *values, const char *nulls);
+
+/*
+ * Raises 55000 when a trigger on one of our relations is not a plain one of a
+ * superuser's.
+ */
+extern void sbx_catalog_refuse_triggers(Relation relation);
 
 /*
  * Make a new plan next time: one that a rule emptied depends on nothing any more, so
