@@ -331,25 +331,24 @@ SELECT sbx_clear_credentials('locked');
 -- Rule: winner first, its signals and parts; each rejected pool with each code in words.
 SELECT * FROM sbx_route_explain_text('{"resources":{"cpu":2.5,"memoryMb":4096},"requires":{"requiredCapabilities":["pty"]},"region":{"preferred":["eu-west"]}}');
 SELECT * FROM sbx_route_explain_text('{"routing":{"strategy":"latency","latencyObjective":"coldStart"}}');
-SELECT * FROM sbx_route_explain_text('{"providerId":"small","resources":{"cpu":2.5,"memoryMb":513,"diskMb":1025,"gpu":1},
+WITH text AS (SELECT * FROM sbx_route_explain_text('{"providerId":"small","resources":{"cpu":2.5,"memoryMb":513,"diskMb":1025,"gpu":1},
 	"requires":{"requiredCapabilities":["tailnet"],"forbiddenCapabilities":["syncExec"],"image":{"identity":"i","requiredBinaries":["node"]},"isolation":"none","egress":"open","stateDurability":"persistent",
-		"restrictions":["r"],"network":{"ipv6":true},"timeout":{"semantics":["command-lifetime"],"granularityMs":1000,"requiredSandboxLifetimeMs":1}},"region":{"preferred":["eu-west"],"required":true}}')
-LIMIT 40;
+		"restrictions":["r"],"network":{"ipv6":true},"timeout":{"semantics":["command-lifetime"],"granularityMs":1000,"requiredSandboxLifetimeMs":1}},"region":{"preferred":["eu-west"],"required":true}}') WITH ORDINALITY t(line, n))
+SELECT line FROM text WHERE n >= (SELECT n FROM text WHERE line ~ ' x +small$') ORDER BY n;
 SELECT * FROM sbx_route_explain_text('{"requires":{"timeout":{"maxReadyLatencyMs":1000}},"providerId":"us"}') WITH ORDINALITY t(line, n) ORDER BY n LIMIT 3;
 -- Rule: the policy is named; its defaults count.
 SELECT sbx_set_policy('cheap', request_defaults => '{"routing":{"strategy":"cost"},"providerId":"us"}');
 SELECT line FROM sbx_route_explain_text('{}', 'cheap') WITH ORDINALITY t(line, n) ORDER BY n LIMIT 3;
 SELECT sbx_drop_policy('cheap');
 -- Rule: it says what sbx_route_explain says: the same pools in the same order.
-SELECT array_agg(substring(line, '^(?:-> |   )\d+\. (\S+)|^   x  (\S+)') ORDER BY n) FILTER (WHERE line ~ '^(-> |   )\d+\. ') AS eligible,
-	   array_agg(substring(line, '^   x  (\S+)') ORDER BY n) FILTER (WHERE line ~ '^   x  ') AS rejected
+SELECT array_agg(substring(line, '^(?:->|  ) +\d+\. (\S+)') ORDER BY n) FILTER (WHERE line ~ '^(->|  ) +\d+\. ') AS eligible,
+	   array_agg(substring(line, '^ +x +(\S+)$') ORDER BY n) FILTER (WHERE line ~ '^ +x +\S+$') AS rejected
 FROM sbx_route_explain_text('{"resources":{"cpu":2}}') WITH ORDINALITY t(line, n);
 SELECT array_agg(provider_id ORDER BY n) FILTER (WHERE eligible) AS eligible, array_agg(provider_id ORDER BY n) FILTER (WHERE NOT eligible) AS rejected
 FROM ROWS FROM (sbx_route_explain('{"resources":{"cpu":2}}')) WITH ORDINALITY e("position", provider_id, eligible, rejections, score, cost_part, latency_part, reliability_part, signals, capacity, reason, n);
 -- Rule: aligned, however many there are: ids and scores stand in one column each.
 DELETE FROM sbx_provider;
 SELECT count(sbx_register_provider(id, 'daytona')), count(sbx_set_credential(id, 'k')) FROM (SELECT repeat('p', i) AS id FROM generate_series(1, 12) i) p;
-SELECT line FROM sbx_route_explain_text() WITH ORDINALITY t(line, n) WHERE line ~ 'score' ORDER BY n;
 SELECT count(*) AS lines, count(DISTINCT strpos(line, 'p')) AS id_columns, count(DISTINCT strpos(line, 'score')) AS score_columns
 FROM sbx_route_explain_text() line WHERE line ~ 'score';
 
@@ -390,13 +389,13 @@ UPDATE sbx_provider SET enabled = false WHERE id LIKE '%9';
 CREATE TEMP TABLE request (request jsonb);
 INSERT INTO request VALUES ('{}'), ('{"resources":{"cpu":2}}'), ('{"resources":{"cpu":3,"memoryMb":4096},"routing":{"strategy":"cost"}}'), ('{"requires":{"isolation":"process"},"routing":{"strategy":"latency"}}'),
 	('{"region":{"preferred":["r1"],"required":true},"routing":{"strategy":"reliability"}}'), ('{"region":{"preferred":["r1"]},"requires":{"timeout":{"maxReadyLatencyMs":20}}}'), ('{"providerId":"c2"}'), ('{"providerId":"nobody"}');
-CREATE TEMP TABLE pools AS SELECT jsonb_agg(to_jsonb(p) - 'registered_by' ORDER BY md5(id)) AS pools FROM sbx_provider p;
+CREATE TEMP TABLE pools AS SELECT jsonb_agg(to_jsonb(p) - 'registered_by' ORDER BY md5(id) COLLATE "C") AS pools FROM sbx_provider p;
 SELECT request, count(*), count(*) FILTER (WHERE a IS DISTINCT FROM b) AS different, count(*) FILTER (WHERE a LIKE '%"eligible": true%') AS eligible
 FROM request, LATERAL (
 	SELECT COALESCE(x.n, y.n) AS n, x.row AS a, y.row AS b
 	FROM (SELECT n, to_jsonb(e)::text AS row FROM (SELECT row_number() OVER () AS n, * FROM sbx_route_explain(request)) e) x
 	FULL JOIN (SELECT n, to_jsonb(e)::text AS row FROM (SELECT row_number() OVER () AS n, r.* FROM pools, sbx_route_providers(request, pools) r) e) y ON x.n = y.n) z
-GROUP BY request ORDER BY request;
+GROUP BY request ORDER BY request::text COLLATE "C";
 -- Rule: IMMUTABLE and PARALLEL SAFE: in an index, and in a worker.
 CREATE FUNCTION regress_winner(request jsonb, pools jsonb) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
 	$$ SELECT provider_id FROM sbx_route_providers(request, pools) WHERE position = 1 $$;

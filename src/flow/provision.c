@@ -191,8 +191,11 @@ describe_failure(const Provisioning *provisioning, const SbxFailure *failure)
 	sbx_detail_text(&json, "operation", "launch");
 	sbx_detail_text(&json, "phase", sbx_phase_name(failure->phase));
 	sbx_detail_raw(&json, "requestSent", failure->request_sent ? "true" : "false");
-	if (failure->http_status != 0)
-		sbx_detail_raw(&json, "httpStatus", psprintf("%d", failure->http_status));
+	sbx_detail_raw(&json, "httpStatus",
+	               failure->http_status == 0 ? "null"
+	                                         : psprintf("%d", failure->http_status));
+	if (failure->provider_code == NULL)
+		sbx_detail_raw(&json, "providerCode", "null");
 	sbx_detail_text(&json, "providerCode", failure->provider_code);
 	sbx_detail_text(&json, "allocation", sbx_allocation_name(failure->allocation));
 	return DatumGetJsonbP(
