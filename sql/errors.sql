@@ -53,8 +53,14 @@ INSERT INTO sbx_mapping (id, provider_id, provider_sandbox_id, state, request, o
 	('sbx_00000000000000000000000000000003', 'a', 'theirs', 'started', '{}', 'regress_sbx_owner');
 SELECT regress_try($$SELECT sbx_provision('{}', NULL, 'sbx_00000000000000000000000000000001')$$);
 SELECT regress_try($$SELECT sbx_provision('{}', NULL, 'sbx_00000000000000000000000000000003')$$);
--- Rule: a malformed request comes before everything that depends on state.
+-- Rule: a policy's defaults are part of the request, so an unknown policy comes first;
+-- then a malformed request, one that is not routed, one that asks for what is not built,
+-- and the id.
 SELECT regress_try($$SELECT sbx_provision('{"x":1}', 'policy', 'bad')$$);
+SELECT sbx_set_policy('policy');
+SELECT request, regress_try(format('SELECT sbx_provision(%L, %L, %L)', request, 'policy', 'bad')) FROM (VALUES
+	('{"x":1}'), ('{"placement":{"authority":"fleet"},"idempotencyKey":"k"}'), ('{"idempotencyKey":"k"}'), ('{}')) v(request);
+SELECT sbx_drop_policy('policy');
 
 --
 -- SB010: unknown sandbox, always in the same words

@@ -63,6 +63,7 @@ FROM regress_members m,
 	 LATERAL aclexplode(COALESCE(o.acl, acldefault(o.kind, o.owner))) x
 WHERE x.grantee <> o.owner
 ORDER BY m.identity COLLATE "C";
+\pset format aligned
 
 -- Rule: functions carry the right labels.
 SELECT p.proname, p.pronargs AS args, p.pronargdefaults AS defaults,
@@ -70,6 +71,12 @@ SELECT p.proname, p.pronargs AS args, p.pronargdefaults AS defaults,
 	   p.prosecdef AS security_definer, p.proretset AS set_returning
 FROM regress_members m JOIN pg_proc p ON m.classid = 'pg_proc'::regclass AND p.oid = m.objid
 ORDER BY p.proname COLLATE "C";
+
+-- Rule: these are called by whatever writes a registration or a policy; replication
+-- does not skip the one that keeps the caches of all sessions right.
+SELECT tgrelid::regclass, tgname, tgenabled, pg_get_triggerdef(oid) FROM pg_trigger
+WHERE NOT tgisinternal AND tgrelid IN (SELECT objid FROM regress_members WHERE classid = 'pg_class'::regclass)
+ORDER BY tgrelid::regclass::text COLLATE "C", tgname COLLATE "C";
 
 -- Rule: every object has a comment.  must not fire: none is without.
 SELECT m.type, m.identity FROM regress_members m
@@ -166,6 +173,10 @@ CREATE TABLE regress_decoy.sbx_provider (id text, kind text, enabled boolean,
 CREATE TRIGGER trap BEFORE INSERT OR UPDATE OR DELETE ON regress_decoy.sbx_provider
 	FOR EACH STATEMENT EXECUTE FUNCTION regress_decoy.trap();
 INSERT INTO regress_decoy.log VALUES ('-');
+CREATE TABLE regress_decoy.sbx_policy (name text, provider_order text[], capacity_timeout interval, request_defaults jsonb,
+	classifier text, signals_resolver text, readiness text, observer text, registered_by regrole);
+CREATE TRIGGER trap BEFORE INSERT OR UPDATE OR DELETE ON regress_decoy.sbx_policy
+	FOR EACH STATEMENT EXECUTE FUNCTION regress_decoy.trap();
 CREATE TABLE regress_decoy.sbx_mapping (LIKE regress_decoy.sbx_provider);
 CREATE TABLE regress_decoy.sbx_installation (only_row boolean, installation_id text);
 CREATE FUNCTION regress_decoy.sbx_credential_list(OUT provider text, OUT scope text)
@@ -200,6 +211,13 @@ SELECT * FROM "Regress sbx's %s ""home""".sbx_route('{"providerId":"new"}');
 SELECT "Regress sbx's %s ""home""".sbx_set_credential('new', 'key');
 SELECT * FROM "Regress sbx's %s ""home""".sbx_route();
 SELECT position, provider_id, eligible FROM "Regress sbx's %s ""home""".sbx_route_explain();
+SELECT "Regress sbx's %s ""home""".sbx_set_policy('mine', request_defaults => '{"providerId":"new"}');
+SELECT * FROM "Regress sbx's %s ""home""".sbx_route('{}', 'mine');
+SELECT count(*) FROM "Regress sbx's %s ""home""".sbx_route_explain_text('{"resources":{"cpu":1}}', 'mine');
+SELECT "Regress sbx's %s ""home""".sbx_check_request('{"resources":{"cpu":1}}') OPERATOR(pg_catalog.->) 'resources';
+SELECT provider_id FROM "Regress sbx's %s ""home""".sbx_route_providers('{}', '[{"id":"json"}]');
+SELECT "Regress sbx's %s ""home""".sbx_request(cpu => 1, completion_budget => '1 s');
+SELECT "Regress sbx's %s ""home""".sbx_drop_policy('mine');
 SELECT * FROM "Regress sbx's %s ""home""".sbx_credentials WHERE provider OPERATOR(pg_catalog.=) 'new';
 INSERT INTO "Regress sbx's %s ""home""".sbx_credential_input VALUES ('{"provider":"new","credential":"k2"}');
 INSERT INTO "Regress sbx's %s ""home""".sbx_provider (id, kind) VALUES ('by-hand', 'daytona');

@@ -39,21 +39,26 @@ SELECT statement, regress_try(statement) FROM (VALUES
 	('SELECT sbx_provider_kinds()'),
 	($$SELECT sbx_register_provider('x', 'daytona')$$), ($$SELECT sbx_update_provider('p', false)$$), ($$SELECT sbx_unregister_provider('p')$$),
 	($$SELECT sbx_set_credential('p', 'k')$$), ($$SELECT sbx_set_local_credential('p', 'k')$$), ('SELECT sbx_clear_credentials()'), ('SELECT sbx_credential_list()'),
-	('SELECT sbx_route()'), ('SELECT sbx_route_explain()'), ('SELECT sbx_new_id()'), ('SELECT sbx_provision()'),
+	('SELECT sbx_route()'), ('SELECT sbx_route_explain()'), ('SELECT sbx_route_explain_text()'), ($$SELECT sbx_check_request('{}')$$),
+	($$SELECT sbx_set_policy('x')$$), ($$SELECT sbx_drop_policy('x')$$), ('SELECT sbx_new_id()'), ('SELECT sbx_provision()'),
 	($$SELECT sbx_get('sbx_11111111111111111111111111111111')$$), ($$SELECT sbx_run_script('sbx_11111111111111111111111111111111', 'true')$$),
 	($$SELECT sbx_destroy('sbx_11111111111111111111111111111111')$$), ('SELECT sbx_recent_events()'),
-	('SELECT sbx_provider_check()'), ('SELECT sbx_credential_input_begin()'), ('SELECT sbx_credential_input_row()'),
-	('SELECT * FROM sbx_installation'), ('SELECT * FROM sbx_provider'), ('SELECT * FROM sbx_mapping'),
+	('SELECT sbx_provider_check()'), ('SELECT sbx_provider_changed()'), ('SELECT sbx_policy_check()'), ('SELECT sbx_credential_input_begin()'), ('SELECT sbx_credential_input_row()'),
+	('SELECT * FROM sbx_installation'), ('SELECT * FROM sbx_provider'), ('SELECT * FROM sbx_policy'), ('SELECT * FROM sbx_mapping'),
 	('SELECT * FROM sbx_sandboxes'), ('SELECT * FROM sbx_credentials'), ('SELECT * FROM sbx_credential_input'),
 	($$INSERT INTO sbx_installation VALUES (true, 'x', 1, '1')$$), ('DELETE FROM sbx_installation'), ('TRUNCATE sbx_installation'),
-	($$INSERT INTO sbx_provider (id, kind) VALUES ('x', 'daytona')$$), ('UPDATE sbx_provider SET enabled = false'), ('DELETE FROM sbx_provider'),
+	($$INSERT INTO sbx_provider (id, kind) VALUES ('x', 'daytona')$$), ('UPDATE sbx_provider SET enabled = false'), ('DELETE FROM sbx_provider'), ('TRUNCATE sbx_provider'),
+	($$INSERT INTO sbx_policy (name) VALUES ('x')$$), ('UPDATE sbx_policy SET classifier = NULL'), ('DELETE FROM sbx_policy'), ('TRUNCATE sbx_policy'),
 	('UPDATE sbx_mapping SET state = state'), ('DELETE FROM sbx_mapping'), ('TRUNCATE sbx_mapping'),
 	($$INSERT INTO sbx_credential_input VALUES ('{}')$$),
 	('SELECT * FROM sbx_provider FOR UPDATE'), ('LOCK TABLE sbx_mapping IN ACCESS SHARE MODE'),
 	('CREATE TEMP TABLE t (id sbx_id)'), ('CREATE TEMP TABLE t (key sbx_secret)'),
 	('CREATE FUNCTION pg_temp.f(sbx_secret) RETURNS int LANGUAGE sql AS $f$ SELECT 1 $f$'),
 	('DROP EXTENSION sbx_router'), ('ALTER TABLE sbx_mapping DISABLE ROW LEVEL SECURITY'), ('DROP POLICY sbx_mapping_member ON sbx_mapping'),
-	('ALTER TABLE sbx_provider DISABLE TRIGGER ALL')) v(statement);
+	('ALTER TABLE sbx_provider DISABLE TRIGGER ALL'), ('ALTER TABLE sbx_policy DISABLE TRIGGER ALL')) v(statement);
+-- must not fire: the pure functions over JSON are everybody's
+SELECT statement, regress_try(statement) FROM (VALUES
+	('SELECT sbx_request(cpu => 1)'), ($$SELECT sbx_route_providers('{}', '[{"id":"a"}]')$$), ($$SELECT sbx_classify_proven('{}')$$)) v(statement);
 -- COPY asks the same.
 COPY sbx_mapping TO stdout;
 COPY sbx_provider TO stdout;
@@ -76,15 +81,17 @@ REVOKE CREATE ON SCHEMA public FROM regress_sbx_nobody;
 -- With the minimal grants
 --
 GRANT EXECUTE ON FUNCTION sbx_route(jsonb, text), sbx_route_explain(jsonb, text, boolean, boolean),
-	sbx_set_credential(text, sbx_secret), sbx_set_local_credential(text, sbx_secret), sbx_clear_credentials(text),
+	sbx_route_explain_text(jsonb, text), sbx_check_request(jsonb), sbx_set_credential(text, sbx_secret), sbx_set_local_credential(text, sbx_secret), sbx_clear_credentials(text),
 	sbx_new_id(), sbx_provision(jsonb, text, text), sbx_get(text),
 	sbx_run_script(text, text, jsonb, text, interval, text), sbx_destroy(text), sbx_recent_events()
 	TO regress_sbx_team, regress_sbx_aloof, regress_sbx_stranger;
 GRANT SELECT ON sbx_sandboxes, sbx_mapping TO regress_sbx_team, regress_sbx_aloof, regress_sbx_stranger;
 -- Rule: calling needs no privilege on the tables behind.  must not fire
+SELECT sbx_set_policy('shared', request_defaults => '{"routing":{"strategy":"cost"}}');
 SET ROLE regress_sbx_stranger;
 SELECT statement, regress_try(statement) FROM (VALUES
-	('SELECT sbx_route()'), ($$SELECT sbx_set_credential('p', 'k')$$), ('SELECT sbx_route_explain()'), ('SELECT sbx_new_id()'),
+	('SELECT sbx_route()'), ($$SELECT sbx_set_credential('p', 'k')$$), ('SELECT sbx_route_explain()'),
+	('SELECT sbx_route_explain_text()'), ($$SELECT sbx_check_request('{}')$$), ($$SELECT sbx_route('{}', 'shared')$$), ('SELECT sbx_new_id()'),
 	('SELECT * FROM sbx_sandboxes'), ('SELECT sbx_recent_events()'), ('SELECT sbx_clear_credentials()'), ('SELECT sbx_provision()')) v(statement);
 SELECT sbx_set_credential('p', 'k');
 SELECT sbx_route();
@@ -94,7 +101,7 @@ SELECT provider_id, eligible FROM sbx_route_explain();
 SELECT regress_try('SELECT sbx_provision()');
 -- must fire: what was not granted
 SELECT statement, regress_try(statement) FROM (VALUES
-	('SELECT * FROM sbx_provider'), ($$SELECT sbx_register_provider('x', 'daytona')$$), ('SELECT * FROM sbx_credentials'),
+	('SELECT * FROM sbx_provider'), ('SELECT * FROM sbx_policy'), ($$SELECT sbx_register_provider('x', 'daytona')$$), ($$SELECT sbx_set_policy('shared')$$), ($$SELECT sbx_drop_policy('shared')$$), ('SELECT * FROM sbx_credentials'),
 	('SET sbx_router.allow_private_addresses = on')) v(statement);
 RESET ROLE;
 -- Rule: the view sbx_credentials needs the function behind it, too.  must fire
@@ -216,6 +223,7 @@ RESET ROLE;
 SELECT sbx_clear_credentials();
 DELETE FROM sbx_mapping;
 DELETE FROM sbx_provider;
+DELETE FROM sbx_policy;
 DROP TABLE regress_ids;
 DROP FUNCTION regress_team_get(text), regress_use(text), regress_try(text);
 DROP OWNED BY regress_sbx_nobody, regress_sbx_team, regress_sbx_member, regress_sbx_aloof, regress_sbx_stranger;

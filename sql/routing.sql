@@ -334,7 +334,11 @@ SELECT * FROM sbx_route_explain_text('{"routing":{"strategy":"latency","latencyO
 WITH text AS (SELECT * FROM sbx_route_explain_text('{"providerId":"small","resources":{"cpu":2.5,"memoryMb":513,"diskMb":1025,"gpu":1},
 	"requires":{"requiredCapabilities":["tailnet"],"forbiddenCapabilities":["syncExec"],"image":{"identity":"i","requiredBinaries":["node"]},"isolation":"none","egress":"open","stateDurability":"persistent",
 		"restrictions":["r"],"network":{"ipv6":true},"timeout":{"semantics":["command-lifetime"],"granularityMs":1000,"requiredSandboxLifetimeMs":1}},"region":{"preferred":["eu-west"],"required":true}}') WITH ORDINALITY t(line, n))
-SELECT line FROM text WHERE n >= (SELECT n FROM text WHERE line ~ ' x +small$') ORDER BY n;
+SELECT line FROM text WHERE n >= (SELECT n FROM text WHERE line ~ ' x +small$') ORDER BY n LIMIT 19;
+-- Rule: a preferred region that is not required is shown, and counts for nothing.
+SELECT position, provider_id, score, reason FROM sbx_route_explain('{"region":{"preferred":["us-east","eu-west"]},"resources":{"cpu":5},"routing":{"strategy":"cost"}}') WHERE eligible;
+SELECT position, provider_id, score, reason FROM sbx_route_explain('{"region":{"preferred":["ap"]},"resources":{"cpu":5},"routing":{"strategy":"cost"}}') WHERE eligible;
+SELECT position, provider_id, score, reason FROM sbx_route_explain('{"resources":{"cpu":5},"routing":{"strategy":"cost"}}') WHERE eligible;
 SELECT * FROM sbx_route_explain_text('{"requires":{"timeout":{"maxReadyLatencyMs":1000}},"providerId":"us"}') WITH ORDINALITY t(line, n) ORDER BY n LIMIT 3;
 -- Rule: the policy is named; its defaults count.
 SELECT sbx_set_policy('cheap', request_defaults => '{"routing":{"strategy":"cost"},"providerId":"us"}');

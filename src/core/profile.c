@@ -4,6 +4,8 @@
  */
 #include "core/profile.h"
 
+#include "core/jsonwrite.h"
+
 /* --- sets ------------------------------------------------------------------- */
 
 static int
@@ -177,6 +179,20 @@ sbx_profile_parse(const SbxPath *pool, const JsonbValue *document,
 
 /* --- signals and capacity ---------------------------------------------------------- */
 
+static Jsonb *
+signals_document(const SbxSignals *signals)
+{
+	JsonbParseState *state = NULL;
+
+	sbx_push_begin(&state, NULL);
+	sbx_push_double(&state, "estimatedCost", signals->estimated_cost);
+	sbx_push_double(&state, "coldStartLatencyMs", signals->cold_start_latency_ms);
+	sbx_push_double(&state, "readyLatencyMs", signals->ready_latency_ms);
+	sbx_push_double(&state, "completionWithinBudgetRate", signals->completion_rate);
+	sbx_push_bool(&state, "available", signals->available);
+	return sbx_push_finish(&state);
+}
+
 void
 sbx_signals_parse(const SbxPath *pool, const JsonbValue *document, SbxSignals *signals)
 {
@@ -200,6 +216,7 @@ sbx_signals_parse(const SbxPath *pool, const JsonbValue *document, SbxSignals *s
 	if (signals->completion_rate > 1)
 		sbx_refuse(SBX_MEMBER(path, keys[3]), SBX_REASON_OUT_OF_RANGE, NULL);
 	signals->available = sbx_jsonb_bool(SBX_MEMBER(path, keys[4]), &member[4], true);
+	signals->document = signals_document(signals);
 }
 
 static void

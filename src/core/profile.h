@@ -43,6 +43,7 @@ typedef struct SbxSignals
 	double ready_latency_ms;
 	double completion_rate; /* completionWithinBudgetRate, 0..1 */
 	bool available;
+	Jsonb *document; /* all of them, defaults included: what explain shows */
 } SbxSignals;
 
 /*

@@ -5,7 +5,6 @@
 #include "compat.h"
 
 #include "catalog/pg_type.h"
-#include "core/jsonwrite.h"
 #include "flow/plan.h"
 #include "flow/session.h"
 #include "funcapi.h"
@@ -99,21 +98,6 @@ rejections_array(const SbxPlan *plan, const SbxVerdict *verdict)
 	    construct_array(codes, count, TEXTOID, -1, false, TYPALIGN_INT));
 }
 
-/* The signals that ranking used: registered ones and defaults. */
-static Datum
-signals_jsonb(const SbxSignals *signals)
-{
-	JsonbParseState *state = NULL;
-
-	sbx_push_begin(&state, NULL);
-	sbx_push_double(&state, "estimatedCost", signals->estimated_cost);
-	sbx_push_double(&state, "coldStartLatencyMs", signals->cold_start_latency_ms);
-	sbx_push_double(&state, "readyLatencyMs", signals->ready_latency_ms);
-	sbx_push_double(&state, "completionWithinBudgetRate", signals->completion_rate);
-	sbx_push_bool(&state, "available", signals->available);
-	return JsonbPGetDatum(sbx_push_finish(&state));
-}
-
 /* Preferred regions filter and score nothing unless required: show the match. */
 static const char *
 region_words(const SbxPlan *plan, const SbxVerdict *verdict)
@@ -174,7 +158,7 @@ explain_row(const SbxPlan *plan, const SbxVerdict *verdict, ReturnSetInfo *resul
 	values[7] = Float8GetDatum(verdict->reliability_part);
 	for (int i = 4; i <= 7; i++)
 		nulls[i] = !verdict->eligible;
-	values[8] = signals_jsonb(&verdict->pool->signals);
+	values[8] = JsonbPGetDatum(verdict->pool->signals.document);
 	nulls[9] = true; /* capacity: not read */
 	values[10] = CStringGetTextDatum(reason(plan, verdict));
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);

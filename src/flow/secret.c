@@ -290,14 +290,12 @@ refuse(const Fault *where)
 static const SbxProviderKind *
 kind_of(const char *provider_id)
 {
-	SbxRegistration *registration = sbx_registry_read(provider_id);
-	const SbxProviderKind *kind =
-	    registration == NULL ? NULL : sbx_provider_kind_find(registration->kind);
+	const SbxProvider *provider = sbx_registry_find(provider_id);
 
-	if (kind == NULL)
+	if (provider == NULL)
 		sbx_error_document(SBX_DOCUMENT_CREDENTIAL, "provider", SBX_REASON_UNKNOWN_NAME,
 		                   _("Use sbx_register_provider() to register it first."));
-	return kind;
+	return provider->kind;
 }
 
 /* --- sbx_set_credential ------------------------------------------------------------ */

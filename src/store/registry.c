@@ -222,6 +222,18 @@ find_kind(const SbxPath *path, const char *name)
 	           sbx_error_nearest_hint(name, names, count));
 }
 
+/* Does it point requests elsewhere, which only superusers may? */
+static bool
+overrides_endpoint(const SbxProvider *provider)
+{
+	for (int i = 0; provider->kind->settings[i].name != NULL; i++)
+	{
+		if (provider->kind->settings[i].needs_superuser && provider->settings[i].is_set)
+			return true;
+	}
+	return false;
+}
+
 /* The setting that the role in registered_by may not give; NULL = all is well. */
 static const SbxField *
 forbidden_setting(const SbxProvider *provider)
@@ -389,6 +401,8 @@ struct CachedRegistry
 	MemoryContext context;
 	int pins;
 	bool outdated;
+	int *overriding; /* pools that override an endpoint: indexes */
+	int overriding_count;
 };
 
 static struct CachedRegistry *cached = NULL;
@@ -485,10 +499,13 @@ load(void)
 	MemoryContextSwitchTo(context);
 	registry->declared = sbx_declared_create(context);
 	registry->providers = palloc(sizeof(SbxProvider) * (registry->count + 1));
+	loaded->overriding = palloc(sizeof(int) * (registry->count + 1));
 	for (int i = 0; i < registry->count; i++)
 	{
 		parse_stored(&rows[i], registry->declared, &registry->providers[i]);
 		registry->providers[i].pool.launch = &registry->providers[i].launch;
+		if (overrides_endpoint(&registry->providers[i]))
+			loaded->overriding[loaded->overriding_count++] = i;
 	}
 	MemoryContextSwitchTo(caller);
 	MemoryContextSetParent(context, TopMemoryContext);
@@ -533,11 +550,11 @@ reload(void)
  * invalidation tells: asked each time, of those few that override one.
  */
 static void
-refresh_usability(SbxRegistry *registry)
+refresh_usability(struct CachedRegistry *registry)
 {
-	for (int i = 0; i < registry->count; i++)
+	for (int i = 0; i < registry->overriding_count; i++)
 	{
-		SbxProvider *provider = &registry->providers[i];
+		SbxProvider *provider = &registry->registry.providers[registry->overriding[i]];
 
 		provider->pool.enabled = provider->enabled && sbx_registry_is_usable(provider);
 	}
@@ -559,7 +576,7 @@ sbx_registry_get(void)
 	if (!cache_valid || cached == NULL)
 		reload();
 	pin(cached);
-	refresh_usability(&cached->registry);
+	refresh_usability(cached);
 	return &cached->registry;
 }
 
