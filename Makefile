@@ -18,6 +18,8 @@ OBJS = \
 	src/net/op.o \
 	src/net/json.o \
 	src/net/address.o \
+	src/net/libcurl.o \
+	src/net/transfer.o \
 	src/net/engine.o \
 	src/store/catalog.o \
 	src/store/registry.o \

@@ -1,0 +1,57 @@
+/*
+ * transfer.h
+ *		One HTTP exchange of an operation: how it is sent, and what came back.
+ *
+ * Private to the engine.  Callbacks of libcurl set flags here; nothing in them may
+ * raise, allocate with palloc or take interrupts.
+ */
+#ifndef SBX_NET_TRANSFER_H
+#define SBX_NET_TRANSFER_H
+
+#include "net/engine.h"
+
+#include <curl/curl.h>
+
+/* One operation under way. */
+typedef struct SbxTransfer
+{
+	SbxOp *op;
+	CURLM *multi;
+	const SbxEngineSettings *settings;
+	bool aborting; /* no socket may be refused for want of descriptors */
+	CURL *easy;    /* NULL when no exchange is under way */
+	struct curl_slist *header_lines;
+	int64 deadline; /* of the whole operation, monotonic ms */
+	int64 wake_at;  /* end of a pause; -1 = not pausing */
+	bool finished;
+
+	/* State of the exchange; changed by libcurl's callbacks. */
+	size_t body_sent; /* request bytes handed to libcurl */
+	char *headers;
+	size_t headers_length;
+	char *body;
+	size_t body_length;
+	size_t body_size;
+	size_t max_body;
+	bool too_large;
+	bool out_of_memory;
+	bool sent_before;   /* op->anything_sent before this exchange */
+	bool denied;        /* our own rules forbid the address */
+	bool resent;        /* libcurl sent the request again by itself */
+	bool loopback_only; /* plain http: no other address will do */
+	bool plain_http;
+} SbxTransfer;
+
+/* Start the exchange that the operation asked for; false = it cannot be sent. */
+extern bool sbx_transfer_start(SbxTransfer *transfer, int64 now);
+
+/* What came back, or did not, as the operation's response. */
+extern void sbx_transfer_record(SbxTransfer *transfer, CURLcode code);
+
+/* The same for a request that could not even be handed to libcurl. */
+extern void sbx_transfer_record_not_sent(SbxTransfer *transfer);
+
+/* Remove the easy handle, where there is one, from where it was added. */
+extern void sbx_transfer_release(SbxTransfer *transfer);
+
+#endif /* SBX_NET_TRANSFER_H */
