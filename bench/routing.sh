@@ -17,7 +17,7 @@ sizes="6 10 100 1000 10000"
 shares="100 50 1"
 largest=10000
 
-sql() { psql -XqAt -v ON_ERROR_STOP=1 "$@"; }
+sql() { PGOPTIONS='-c client_min_messages=warning' psql -XqAt -v ON_ERROR_STOP=1 "$@"; }
 
 install_test_module() {
 	local log
@@ -41,22 +41,27 @@ register() {
 	SQL
 }
 
-# latencies TIMES: reads statements, prints the average microseconds of each over as
-# many rounds, one after the other in one session with all credentials, warm.
+# latencies TIMES: reads statements, one a line, and prints the microseconds that each
+# takes: the lower quartile of as many calls, in random order in one session that has
+# all credentials.  An average would show what else the machine does.
 latencies() {
-	local times=$1 script=$work_dir/script statements
-	statements=$(cat)
-	{
-		printf '\\if :ready = 0\n'
-		printf 'SELECT count(sbx_set_credential(id, %s)) FROM sbx_provider;\n' "'k'"
-		printf '%s\n' "$statements"
-		printf '\\set ready 1\n\\endif\n%s\n' "$statements"
-	} >"$script"
-	pgbench -n -r -M prepared -t "$times" -D ready=0 -D request="$request" -f "$script" \
-		2>"$work_dir/log" >"$work_dir/out" || { cat "$work_dir/log" >&2; die "pgbench failed"; }
-	# The last lines of the report are the statements that ran every time.
-	sed -n -E 's/^ +([0-9.]+) +([0-9]+ +)?SELECT.*/\1/p' "$work_dir/out" |
-		tail -n "$(grep -c . <<<"$statements")" | awk '{ printf "%.1f ", $1 * 1000 }'
+	local times=$1 count=0 files=() statement
+	while read -r statement; do
+		printf '%s\n' '\if :ready = 0' \
+			"SELECT count(sbx_set_credential(id, 'k')) FROM sbx_provider;" \
+			'\set ready 1' '\endif' "$statement" >"$work_dir/statement.$count"
+		files+=(-f "$work_dir/statement.$count")
+		count=$((count + 1))
+	done
+	rm -f "$work_dir"/log.*
+	pgbench -n -M prepared -t $((times * count)) -D ready=0 -D request="$request" \
+		-l --log-prefix="$work_dir/log" "${files[@]}" >"$work_dir/out" 2>&1 ||
+		{ cat "$work_dir/out" >&2; die "pgbench failed"; }
+	for ((statement = 0; statement < count; statement++)); do
+		awk -v script="$statement" '$4 == script { print $3 }' "$work_dir"/log.* | sort -n |
+			awk '{ all[NR] = $1 } END { printf "%d ", all[int((NR + 3) / 4)] }'
+	done
+	echo
 }
 
 work_dir=$(mktemp -d)
@@ -87,19 +92,21 @@ for share in $shares; do
 done
 
 echo
-echo "SELECT sbx_route(request): prepared, warm, us each, beside SELECT 1 in the same session"
-echo "   pools  eligible   SELECT 1  sbx_route  difference   x of SELECT 1"
+echo "SELECT sbx_route(request): prepared, warm, us each,"
+echo "beside SELECT 1 and SELECT request::jsonb IS NULL, which only reads its text"
+echo "   pools  eligible   SELECT 1  +jsonb  sbx_route  difference   x of SELECT 1"
 for share in $shares; do
 	for count in $sizes; do
 		register "$count" "$share"
-		times=$((count < 10000 ? 2000 : 200))
-		read -r one route < <(latencies "$times" <<-'SQL'
+		times=$((count < 10000 ? 2000 : 100))
+		read -r one text route < <(latencies "$times" <<-'SQL'
 			SELECT 1;
+			SELECT :request::jsonb IS NULL;
 			SELECT sbx_route(:request);
 		SQL
 		)
-		awk -v n="$count" -v s="$share" -v a="$one" -v b="$route" \
-			'BEGIN { printf "%8d  %7d%%  %9.1f  %9.1f  %10.1f   %.2f\n", n, s, a, b, b - a, b / a }'
+		awk -v n="$count" -v s="$share" -v a="$one" -v t="$text" -v b="$route" \
+			'BEGIN { printf "%8d  %7d%%  %9d  %6d  %9d  %10d   %.2f\n", n, s, a, t - a, b, b - a, b / a }'
 	done
 done
 
@@ -110,7 +117,7 @@ for share in $shares; do
 	register "$largest" "$share"
 	sql -c "DROP TABLE IF EXISTS bench_json" \
 		-c "CREATE UNLOGGED TABLE bench_json AS SELECT bench_pools_json($largest, $share) AS pools"
-	latencies 5 <<-'SQL' | awk -v s="$share" '{ printf "  %7d%%  %9.3f  %18.1f  %20.1f\n", s, $1 / 1e3, $2 / 1e3, $3 / 1e3 }'
+	latencies 8 <<-'SQL' | awk -v s="$share" '{ printf "  %7d%%  %9.3f  %18.1f  %20.1f\n", s, $1 / 1e3, $2 / 1e3, $3 / 1e3 }'
 		SELECT 1;
 		SELECT count(*) FROM sbx_route_explain(:request);
 		SELECT count(*) FROM bench_json, sbx_route_providers(:request, pools);

@@ -323,6 +323,8 @@ SELECT regress_try($$SELECT sbx_route(sbx_request(cpu => 2, required_capabilitie
 SELECT statement, regress_try(format('SELECT sbx_route(%s)', statement)) FROM (VALUES
 	($$sbx_request(max_ready_latency => '1 us')$$), ($$sbx_request(isolation => 'x')$$), ($$sbx_request(env => '{"A":null}')$$), ($$sbx_request(required_capabilities => '{pty,NULL}')$$),
 	($$sbx_request(region_required => true)$$), ($$sbx_request(cpu => 'NaN')$$), ($$sbx_request(cpu => 'Infinity')$$)) v(statement);
+-- Rule: what it builds is JSON, which survives a dump.
+SELECT built, built::text::jsonb = built AS survives FROM (VALUES (sbx_request(cpu => 'NaN')), (sbx_request(cpu => 'Infinity')), (sbx_request(cpu => '-Infinity')), (sbx_request(cpu => 1e300)), (sbx_request(name => E'"\\\t'))) v(built);
 -- Rule: IMMUTABLE and PARALLEL SAFE, and it is so: in an index, whatever the search_path
 -- holds, and in a worker.
 CREATE TABLE regress_job (cpu numeric, memory bigint, length interval);

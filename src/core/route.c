@@ -519,10 +519,12 @@ sbx_route_code(const SbxRequest *request, const SbxRejection *rejection)
 	return psprintf("%s:%s", rule_codes[rejection->rule], subject);
 }
 
+/* What it declares; nothing is not the class "none". */
 static const char *
-word_or_nothing(const char *const *words, int word)
+declared_words(const char *const *words, int word)
 {
-	return word < 0 ? "nothing" : words[word];
+	return word < 0 ? "does not declare its"
+	                : psprintf("declares \"%s\" as its", words[word]);
 }
 
 static char *
@@ -539,17 +541,16 @@ class_words(const SbxRequest *request, const SbxProfile *profile, SbxRule rule)
 	switch (rule)
 	{
 		case SBX_RULE_ISOLATION:
-			return psprintf(
-			    "declares %s isolation, request asks for %s",
-			    profile->isolation < 0 ? "no" : sbx_isolation_names[profile->isolation],
-			    sbx_isolation_names[request->isolation]);
+			return psprintf("%s isolation, request asks for \"%s\"",
+			                declared_words(sbx_isolation_names, profile->isolation),
+			                sbx_isolation_names[request->isolation]);
 		case SBX_RULE_EGRESS:
-			return psprintf("declares %s as egress, request asks for %s",
-			                word_or_nothing(sbx_egress_names, profile->egress),
+			return psprintf("%s egress, request asks for \"%s\"",
+			                declared_words(sbx_egress_names, profile->egress),
 			                sbx_egress_names[request->egress]);
 		default:
-			return psprintf("declares %s as state durability, request asks for %s",
-			                word_or_nothing(sbx_durability_names, profile->durability),
+			return psprintf("%s state durability, request asks for \"%s\"",
+			                declared_words(sbx_durability_names, profile->durability),
 			                sbx_durability_names[request->durability]);
 	}
 }

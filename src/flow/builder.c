@@ -78,6 +78,10 @@ push_text_array(JsonbParseState **state, const char *key, ArrayType *array)
 	int count;
 	JsonbValue name = {.type = jbvString};
 
+	if (ARR_NDIM(array) > 1)
+		ereport(ERROR,
+		        (errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+		         errmsg("argument for \"%s\" must be a one-dimensional array", key)));
 	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &elements, &nulls,
 	                  &count);
 	name.val.string.val = unconstify(char *, key);
@@ -97,6 +101,18 @@ push_text_array(JsonbParseState **state, const char *key, ArrayType *array)
 		pushJsonbValue(state, WJB_ELEM, &element);
 	}
 	pushJsonbValue(state, WJB_END_ARRAY, NULL);
+}
+
+/* JSON has no NaN and no infinity: as text, as to_jsonb() does; then it is refused. */
+static void
+push_number(JsonbParseState **state, const char *key, Numeric number)
+{
+	if (numeric_is_nan(number) || numeric_is_inf(number))
+		sbx_push_text(
+		    state, key,
+		    DatumGetCString(DirectFunctionCall1(numeric_out, NumericGetDatum(number))));
+	else
+		sbx_push_numeric(state, key, number);
 }
 
 /* Exact, so that a fraction of a millisecond is refused instead of lost. */
@@ -120,7 +136,7 @@ push_argument(JsonbParseState **state, FunctionCallInfo fcinfo, const Member *me
 	switch (member->type)
 	{
 		case ARGUMENT_NUMERIC:
-			sbx_push_numeric(state, member->key, DatumGetNumeric(value));
+			push_number(state, member->key, DatumGetNumeric(value));
 			break;
 		case ARGUMENT_INT8:
 			sbx_push_int64(state, member->key, DatumGetInt64(value));

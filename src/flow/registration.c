@@ -150,6 +150,9 @@ sbx_provider_check(PG_FUNCTION_ARGS)
 	bool is_null;
 
 	sbx_rows_open(fcinfo, "sbx_provider", "sbx_provider_check", &row);
+
+	/* Already now: another AFTER trigger may come before ours and ask for routes. */
+	CacheInvalidateRelcache(((TriggerData *) fcinfo->context)->tg_relation);
 	registration.id = sbx_rows_required_text(&row, "id");
 	registration.kind = sbx_rows_required_text(&row, "kind");
 	registration.enabled = DatumGetBool(sbx_rows_column(&row, "enabled", &is_null));

@@ -123,6 +123,12 @@ sbx_error_nearest_hint(const char *given, const char *const *names, int count)
 	if (given_length == 0 || given_length > SBX_HINT_MAX_LENGTH)
 		return NULL;
 
+	for (int i = 0; i < count; i++)
+	{
+		if (pg_strcasecmp(given, names[i]) == 0)
+			return psprintf(_("Perhaps you meant \"%s\"."), names[i]);
+	}
+
 	/* A third of the letters wrong is still a slip of the pen; more is not. */
 	best_distance = Max(given_length / 3, 1) + 1;
 	for (int i = 0; i < count; i++)

@@ -4,6 +4,7 @@
  */
 #include "observe/hook.h"
 
+#include "access/htup_details.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_proc.h"
