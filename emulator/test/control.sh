@@ -1,5 +1,9 @@
 # The control plane: accounts, creates, names, lists, deletes, settings.
 
+# For the lists that lag, far below: by then it is old, however fast the machine.
+key=lag create '{"name":"old"}'
+born=$(milliseconds)
+
 create '{"name":"first","labels":{"run":"1","k":"a b"},"env":{"FOO":"bar"}}'
 is "$code" 200 'create answers 200'
 like "$body" '"state":"started"' 'create answers started when no delay is set'
@@ -156,64 +160,87 @@ key=quota create '{}'
 is "$code" 200 'the quota can be lifted'
 
 # Delays
-control config '{"provider":"daytona","delayMs":700}'
-begin=$(milliseconds)
-(limit=0.2 call -X POST "$api" -d '{"name":"held"}')
-call "$api/held"
+control config '{"provider":"daytona","delayMs":600000}'
+hold -X POST "$api" -d '{"name":"held"}'
+eventually answers 200 "$api/held"
 like "$body" '"state":"creating"' 'held create: the row is there first'
 call -X DELETE "$api/held"
 is "$code" 409 'held create: delete is a conflict'
 like "$body" 'Sandbox state change in progress' 'held create: the text of it'
+still_held
+is $? 0 'held create: not answered yet'
+let_go
+control config '{"provider":"daytona","delayMs":700}'
+begin=$(milliseconds)
 create '{"name":"held-two"}'
 like "$body" '"state":"creating"' 'held create: answers the state of before'
 [ $(($(milliseconds) - begin)) -ge 700 ]
 is $? 0 'held create: is held'
-call "$api/held-two"
+eventually shows '"state":"started"' "$api/held-two"
 like "$body" '"state":"started"' 'held create: started afterwards'
-call -X DELETE "$api/held"
+call -X DELETE "$api/held-two"
 is "$code" 200 'held create: delete works afterwards'
-control config '{"provider":"daytona","delayMs":0,"startDelayMs":300}'
+hold -X POST "$api" -d '{"name":"held-three"}'
+eventually answers 200 "$api/held-three"
+let_go
+eventually shows '"state":"started"' "$api/held-three"
+like "$body" '"state":"started"' 'held create: started even if nobody waits'
+control config '{"provider":"daytona","delayMs":0,"startDelayMs":600000}'
 create '{"name":"later"}'
 like "$body" '"state":"creating"' 'start delay: answered at once'
 execute '{"command":"true"}'
 is "$code" 400 'start delay: no toolbox yet'
-sleep 0.4
-call "$api/later"
+control config '{"provider":"daytona","startDelayMs":300}'
+create '{"name":"later-two"}'
+like "$body" '"state":"creating"' 'start delay: a short one, too, is answered at once'
+eventually shows '"state":"started"' "$api/later-two"
 like "$body" '"state":"started"' 'start delay: started later'
-control config '{"provider":"daytona","startDelayMs":0,"deleteConflictMs":300}'
+execute '{"command":"true"}'
+is "$code" 200 'start delay: and then there is a toolbox'
+control config '{"provider":"daytona","startDelayMs":0,"deleteConflictMs":600000}'
 create '{"name":"early"}'
 call -X DELETE "$api/early"
 is "$code" 409 'early delete is a conflict'
-sleep 0.4
-call -X DELETE "$api/early"
+control config '{"provider":"daytona","deleteConflictMs":300}'
+create '{"name":"early-two"}'
+eventually answers 200 -X DELETE "$api/early-two"
 is "$code" 200 'a later one is not'
-control config '{"provider":"daytona","deleteConflictMs":0,"slowDestroyMs":400}'
+control config '{"provider":"daytona","deleteConflictMs":0,"slowDestroyMs":600000}'
 create '{"name":"slow"}'
-begin=$(milliseconds)
-(limit=0.1 call -X DELETE "$api/slow")
+hold -X DELETE "$api/slow"
+eventually answers 404 "$api/$id"
 call "$base/_control/audit"
 like "$(grep -o "{[^{]*\"id\":\"$id\"[^}]*}[^}]*}" <<<"$body")" '"alive":false' \
 	'slow destroy: dead the moment it is accepted'
-control config '{"provider":"daytona","slowDestroyMs":0,"listLagMs":400}'
+still_held
+is $? 0 'slow destroy: not answered yet'
+let_go
+control config '{"provider":"daytona","slowDestroyMs":400}'
+create '{"name":"slow-two"}'
+begin=$(milliseconds)
+call -X DELETE "$api/slow-two"
+is "$code/$(($(milliseconds) - begin >= 400))" 200/1 'slow destroy: answered later'
+control config '{"provider":"daytona","slowDestroyMs":0,"listLagMs":600000}'
 key=lag create '{"name":"lagging"}'
 key=lag call "$api"
 is "$body" '{"items":[],"nextCursor":null}' 'list lag: a new one is missing'
-sleep 0.5
-key=lag call "$api"
+control config '{"provider":"daytona","listLagMs":400}'
+key=lag eventually shows '"name":"lagging"' "$api"
 like "$body" '"name":"lagging"' 'list lag: it comes'
-key=lag call -X DELETE "$api/lagging"
+key=lag call -X DELETE "$api/old"
+control config "{\"provider\":\"daytona\",\"listLagMs\":$(($(milliseconds) - born))}"
 key=lag call "$api"
-like "$body" '"name":"lagging"' 'list lag: a deleted one is still there'
-key=lag call "$api/$id"
+like "$body" '"name":"old"' 'list lag: a deleted one is still there'
+key=lag call "$api/old"
 is "$code" 404 'list lag: but cannot be got'
-sleep 0.5
-key=lag call "$api"
-unlike "$body" '"name":"lagging"' 'list lag: it goes'
+control config '{"provider":"daytona","listLagMs":400}'
+key=lag eventually hides '"name":"old"' "$api"
+is "$code" 200 'list lag: lists go on'
+unlike "$body" '"name":"old"' 'list lag: it goes'
 control config '{"provider":"daytona","listLagMs":0,"minuteMs":200}'
 create '{"name":"idle","autoStopInterval":1}'
 create '{"name":"busy","autoStopInterval":0}'
-sleep 0.5
-call "$api/idle"
+eventually shows '"state":"stopped"' "$api/idle"
 like "$body" '"state":"stopped"' 'auto-stop stops an idle one'
 call "$api/busy"
 like "$body" '"state":"started"' 'auto-stop 0 does not'

@@ -6,7 +6,7 @@ printf 'small\r\n--x\r\n' >"$work/small"
 : >"$work/empty"
 upload()
 {
-	code=$(curl -sS -m 20 -o "$work/body" -w '%{http_code}' -H 'Authorization: Bearer key-one' \
+	code=$(curl -sS -m 120 -o "$work/body" -w '%{http_code}' -H 'Authorization: Bearer key-one' \
 		"$@" "$box/files/bulk-upload")
 	body=$(cat "$work/body")
 }

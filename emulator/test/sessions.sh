@@ -4,6 +4,15 @@ create '{"name":"sessions"}'
 session=$box/process/session
 open() { call -X POST "$session" -d "{\"sessionId\":\"$1\"}"; }
 run() { call -X POST "$session/$1/exec" -d "$2"; }
+listing='{"command":"for p in /proc/[0-9]*; do cat $p/cmdline | tr \"\\0\" \" \"; done"}'
+
+# A shell that says who it is and exits: it has gone when its process has.
+exiting='{"command":"echo $$ >/tmp/shell.new; mv /tmp/shell.new /tmp/shell; exit 3"}'
+shell_gone()
+{
+	shows '"exitCode":0' -X POST "$box/process/execute" \
+		-d '{"command":"[ -s /tmp/shell ] && ! kill -0 $(cat /tmp/shell) 2>/dev/null && rm /tmp/shell"}'
+}
 
 open s1
 is "$code/$body" 201/ 'a session is made'
@@ -34,29 +43,31 @@ like "$body" '"stdout":"here\n"' 'a here-document'
 
 # exit in a session
 open s2
-begin=$(milliseconds)
-curl -sS -m 20 -o "$work/hanging" -w '%{http_code}' -H 'Authorization: Bearer key-one' \
-	"$session/s2/exec" -d '{"command":"exit 3"}' >"$work/hanging.code" 2>&1 &
-hanging=$!
-sleep 0.5
-kill -0 $hanging 2>/dev/null
+hold "$session/s2/exec" -d "$exiting"
+eventually shell_gone
+is $? 0 'exit in a session ends its shell'
+still_held
 is $? 0 'exit in a session is not answered'
 run s1 '{"command":"echo others"}'
 like "$body" '"stdout":"others\n"' 'while other sessions are'
 call "$session/s2"
 unlike "$body" 'exitCode' 'and has no exit code'
+begin=$(milliseconds)
 call -X DELETE "$session/s2"
 is "$code/$body" 204/ 'the session can be deleted'
-wait $hanging
-[ $(($(milliseconds) - begin)) -lt 5000 ]
+wait "$held"
+[ $(($(milliseconds) - begin)) -lt 30000 ]
 is $? 0 'which ends the call that hung'
-is "$(cat "$work/hanging.code")" 400 'with an error'
-like "$(cat "$work/hanging")" 'session cancelled' 'and the text of it'
+is "$(cat "$work/held.code")" 400 'with an error'
+like "$(cat "$work/held")" 'session cancelled' 'and the text of it'
 call -X DELETE "$session/s2"
 is "$code" 404 'a session is deleted once'
 open s3
-limit=0.5 run s3 '{"command":"exit 3"}'
-is "$curl" 28 'a client may give up on one'
+hold "$session/s3/exec" -d "$exiting"
+eventually shell_gone
+still_held
+is "$?$(cat "$work/held")" 0 'a client may give up on one'
+let_go
 run s3 '{"command":"echo dead"}'
 is "$code" 400 'its shell takes no more commands'
 run s1 '{"command":"echo still here"}'
@@ -66,27 +77,27 @@ like "$body" '"exitCode":3' 'exit in a subshell is answered'
 
 # Delete kills the group
 open s4
-run s4 '{"command":"trap \"\" TERM; sleep 70 & sleep 71","runAsync":true}'
+run s4 '{"command":"trap \"\" TERM; sleep 700 & sleep 701","runAsync":true}'
 is "$code" 202 'an asynchronous command is 202'
 like "$body" '"exitCode":null' 'with nothing but its id'
-sleep 0.3
-begin=$(milliseconds)
+eventually shows 'sleep 701' -X POST "$box/process/execute" -d "$listing"
+like "$body" 'sleep 701' 'and runs'
 call -X DELETE "$session/s4"
 is "$code" 204 'delete of a session that ignores SIGTERM'
-execute '{"command":"for p in /proc/[0-9]*; do cat $p/cmdline | tr \"\\0\" \" \"; done"}'
-unlike "$body" 'sleep 7' 'leaves nothing of it'
+execute "$listing"
+unlike "$body" 'sleep 70' 'leaves nothing of it'
 
 # Asynchronous commands
 open s5
-run s5 '{"command":"echo one; sleep 0.6; echo two >&2; (exit 5)","runAsync":true}'
+run s5 '{"command":"echo one; until [ -e /tmp/go ]; do sleep 0.05; done; echo two >&2; (exit 5)","runAsync":true}'
 command=$(sed 's/.*"cmdId":"\([^"]*\)".*/\1/' <<<"$body")
-sleep 0.2
+eventually shows '"stdout":"one\n"' "$session/s5/command/$command/logs"
 call "$session/s5/command/$command"
 unlike "$body" 'exitCode' 'status while it runs'
 call "$session/s5/command/$command/logs"
 is "$body" '{"output":"\u0001\u0001\u0001one\n","stdout":"one\n","stderr":""}' 'log while it runs'
-sleep 0.8
-call "$session/s5/command/$command"
+execute '{"command":"touch /tmp/go"}'
+eventually shows '"exitCode"' "$session/s5/command/$command"
 like "$body" '"exitCode":5' 'status when it has ended'
 call "$session/s5/command/$command/logs"
 like "$body" '"stdout":"one\n","stderr":"two\n"' 'log when it has ended'
@@ -98,22 +109,21 @@ run s5 '{"command":"read line; echo got $line","runAsync":true}'
 command=$(sed 's/.*"cmdId":"\([^"]*\)".*/\1/' <<<"$body")
 call -X POST "$session/s5/command/$command/input" -d '{"data":"input\n"}'
 is "$code" 204 'input is taken'
-sleep 0.3
-call "$session/s5/command/$command/logs"
+eventually shows 'got' "$session/s5/command/$command/logs"
 like "$body" '"stdout":"got input\n"' 'and reaches the command'
-run s5 '{"command":"(sleep 0.4; echo late) & echo early"}'
+run s5 '{"command":"(until [ -e /tmp/late ]; do sleep 0.05; done; echo late) & echo early"}'
 like "$body" '"stdout":"early\n"' 'a background job does not hold its command up'
 run s5 '{"command":"sleep 0.2"}'
 like "$body" '"exitCode":0' 'nor the next one'
+execute '{"command":"touch /tmp/late"}'
 
 # Stop ends all
-curl -sS -m 20 -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer key-one' \
-	"$session/s5/exec" -d '{"command":"sleep 50"}' >"$work/hanging.code" 2>&1 &
-hanging=$!
-sleep 0.3
+hold "$session/s5/exec" -d '{"command":"sleep 500"}'
+eventually shows 'sleep 500' -X POST "$box/process/execute" -d "$listing"
+like "$body" 'sleep 500' 'a call in progress'
 call -X POST "$api/sessions/stop"
-wait $hanging
-is "$(cat "$work/hanging.code")" 502 'stop ends a call in progress with 502'
+wait "$held"
+is "$(cat "$work/held.code")" 502 'stop ends a call in progress with 502'
 call -X POST "$api/sessions/start"
 call "$session/s1"
 is "$code" 404 'sessions do not outlive a stop'
