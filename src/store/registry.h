@@ -50,8 +50,8 @@ typedef struct SbxRegistration
  * Validate a registration and turn it into a provider, in the current memory context.
  * Raises SB013 with the path.
  */
-extern void sbx_registry_parse(const SbxRegistration *registration, SbxDeclared *declared,
-                               SbxProvider *provider);
+extern void sbx_registry_parse(const SbxRegistration *registration,
+                               SbxDeclared *declared, SbxProvider *provider);
 
 /*
  * All pools, parsed once per backend and again after a change.  Registrations behave
