@@ -36,22 +36,23 @@ nesting_depth(Jsonb *jsonb)
 	return deepest;
 }
 
-char *
-sbx_path_text(const SbxPath *path)
+/* "request.resources.cpu" */
+static char *
+path_text(const SbxPath *path)
 {
 	if (path->parent == NULL)
 		return pstrdup(path->key);
-	return psprintf("%s.%s", sbx_path_text(path->parent), path->key);
+	return psprintf("%s.%s", path_text(path->parent), path->key);
 }
 
 void
 sbx_refuse(const SbxPath *path, SbxReason reason, const char *hint)
 {
-	sbx_error_document(path->document, sbx_path_text(path), reason, hint);
+	sbx_error_document(path->document, path_text(path), reason, hint);
 }
 
-static void
-check_document(const SbxPath *path, Jsonb *jsonb, JsonbValue *value)
+void
+sbx_jsonb_document(const SbxPath *path, Jsonb *jsonb, JsonbValue *value)
 {
 	if (VARSIZE_ANY_EXHDR(jsonb) > SBX_MAX_DOCUMENT)
 		sbx_refuse(path, SBX_REASON_TOO_LARGE, NULL);
@@ -60,21 +61,7 @@ check_document(const SbxPath *path, Jsonb *jsonb, JsonbValue *value)
 	value->type = jbvBinary;
 	value->val.binary.data = &jsonb->root;
 	value->val.binary.len = VARSIZE_ANY_EXHDR(jsonb);
-}
-
-void
-sbx_jsonb_document(const SbxPath *path, Jsonb *jsonb, JsonbValue *value)
-{
-	check_document(path, jsonb, value);
 	if (!JB_ROOT_IS_OBJECT(jsonb))
-		sbx_refuse(path, SBX_REASON_WRONG_TYPE, NULL);
-}
-
-void
-sbx_jsonb_array(const SbxPath *path, Jsonb *jsonb, JsonbValue *value)
-{
-	check_document(path, jsonb, value);
-	if (!JB_ROOT_IS_ARRAY(jsonb) || JB_ROOT_IS_SCALAR(jsonb))
 		sbx_refuse(path, SBX_REASON_WRONG_TYPE, NULL);
 }
 

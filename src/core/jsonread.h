@@ -36,9 +36,6 @@ typedef struct SbxPath
 /* The path of a member, valid in the enclosing block. */
 #define SBX_MEMBER(path, name) (&(const SbxPath){(path)->document, (path), (name)})
 
-/* "request.resources.cpu" */
-extern char *sbx_path_text(const SbxPath *path);
-
 /* Refuse the value at a path; see sbx_error_document(). */
 extern void sbx_refuse(const SbxPath *path, SbxReason reason, const char *hint)
     pg_attribute_noreturn();
@@ -51,9 +48,6 @@ typedef struct SbxText
 
 /* A jsonb as a value, after checking size and nesting; it must be an object. */
 extern void sbx_jsonb_document(const SbxPath *path, Jsonb *jsonb, JsonbValue *value);
-
-/* The same for an array. */
-extern void sbx_jsonb_array(const SbxPath *path, Jsonb *jsonb, JsonbValue *value);
 
 /*
  * Split an object by its known keys: members[i] is the value of keys[i], of type

@@ -51,8 +51,12 @@ hint_for_timeout(const char *code)
 	return NULL;
 }
 
-char *
-sbx_failure_hint(const SbxFailure *failure)
+/*
+ * Advice for people: one or two sentences made from the sanitised facts.  Never
+ * NULL.
+ */
+static char *
+failure_hint(const SbxFailure *failure)
 {
 	char *hint = hint_for_timeout(failure->provider_code);
 
@@ -81,7 +85,7 @@ sbx_failure_launch(const char *provider_id, const SbxFailure *failure, const cha
 	        (errcode(SBX_ERRCODE_PROVISIONING_FAILED),
 	         errmsg("could not launch a sandbox at provider \"%s\"", provider_id),
 	         errdetail_internal("%s", detail.data),
-	         errhint("%s", sbx_failure_hint(failure))));
+	         errhint("%s", failure_hint(failure))));
 }
 
 void
@@ -98,7 +102,7 @@ sbx_failure_exhausted(const char *attempts, int count, const SbxFailure *failure
 	         errmsg_plural("could not launch a sandbox in %d attempt",
 	                       "could not launch a sandbox in %d attempts", count, count),
 	         errdetail_internal("%s", detail.data),
-	         errhint("%s", sbx_failure_hint(failure))));
+	         errhint("%s", failure_hint(failure))));
 }
 
 /* "could not run a script in" and its kin: whole sentences, for translators. */
@@ -127,5 +131,5 @@ sbx_failure_runtime(const char *provider_id, const char *sbx_id, const SbxOp *op
 	ereport(ERROR,
 	        (errcode(SBX_ERRCODE_PROVIDER_RUNTIME), errmsg(runtime_message(op), sbx_id),
 	         errdetail_internal("%s", detail.data),
-	         errhint("%s", sbx_failure_hint(&op->failure))));
+	         errhint("%s", failure_hint(&op->failure))));
 }

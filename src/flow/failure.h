@@ -10,12 +10,6 @@
 #include "net/op.h"
 
 /*
- * Advice for people: one or two sentences made from the sanitised facts.  Never
- * NULL.
- */
-extern char *sbx_failure_hint(const SbxFailure *failure);
-
-/*
  * A launch that failed for good: SB005, DETAIL {"code","providerId","allocation"}.
  * code is the classifier's.
  */

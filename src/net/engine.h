@@ -54,7 +54,4 @@ extern int64 sbx_engine_run_aborting(SbxEngine *engine, SbxOp **ops, int count,
                                      const SbxEngineSettings *settings, int64 budget_ms,
                                      int64 hurried_ms);
 
-/* Sockets that are open now, over all engines: idle connections included. */
-extern int sbx_engine_open_sockets(void);
-
 #endif /* SBX_NET_ENGINE_H */

@@ -23,14 +23,6 @@
 #define MAX_IDLE_SECONDS      60L
 #define MAX_IDLE_SECONDS_ONCE 15L
 
-static int open_sockets = 0;
-
-int
-sbx_engine_open_sockets(void)
-{
-	return open_sockets;
-}
-
 /* --- callbacks: no palloc, no report, no interrupts ------------------------ */
 
 static bool
@@ -93,7 +85,6 @@ open_socket_callback(void *arg, curlsocktype purpose, struct curl_sockaddr *addr
 		ReleaseExternalFD();
 		return CURL_SOCKET_BAD;
 	}
-	open_sockets++;
 	return fd;
 }
 
@@ -102,7 +93,6 @@ static int
 close_socket_callback(void *arg, curl_socket_t socket)
 {
 	ReleaseExternalFD();
-	open_sockets--;
 	return close(socket);
 }
 

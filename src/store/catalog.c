@@ -134,13 +134,6 @@ ensure_catalog(void)
 	}
 }
 
-const char *
-sbx_catalog_schema(void)
-{
-	ensure_catalog();
-	return catalog.schema;
-}
-
 Oid
 sbx_catalog_relation(const char *name)
 {

@@ -39,10 +39,7 @@ typedef struct SbxCatalogScope
 	int guc_level;
 } SbxCatalogScope;
 
-/* Quoted name of the extension's schema.  Raises 42704 without the extension. */
-extern const char *sbx_catalog_schema(void);
-
-/* OID of one of the extension's relations. */
+/* OID of one of the extension's relations.  Raises 42704 without the extension. */
 extern Oid sbx_catalog_relation(const char *name);
 
 /* Is this relation the extension's own of that name? */

@@ -243,8 +243,9 @@ sbx_credential_clear(const char *provider_id)
 	forget_own(provider_id, false, SBX_SCOPE_SESSION);
 }
 
-void
-sbx_credential_check_scope(SbxCredentialScope scope)
+/* Raises 42501 where session credentials are switched off. */
+static void
+check_scope(SbxCredentialScope scope)
 {
 	if (scope == SBX_SCOPE_SESSION && !session_credentials)
 		ereport(
@@ -264,7 +265,7 @@ sbx_credential_set(const char *provider_id, const char *const *values,
 	int generation;
 	SbxCredential *credential;
 
-	sbx_credential_check_scope(scope);
+	check_scope(scope);
 	register_callbacks();
 	for (int i = 0; i < SBX_MAX_CREDENTIALS; i++)
 		size += values[i] == NULL ? 0 : strlen(values[i]) + 1;

@@ -28,9 +28,6 @@ typedef enum SbxCredentialScope
 /* Called by _PG_init. */
 extern void sbx_credential_define_gucs(void);
 
-/* Raises 42501 where session credentials are switched off. */
-extern void sbx_credential_check_scope(SbxCredentialScope scope);
-
 /*
  * Remember a credential for a provider; values in the order of its kind's
  * fields, NULL = not given.  The caller wipes its own copies.

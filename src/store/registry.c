@@ -20,11 +20,6 @@
 static SbxStatement select_all = {"SELECT " ROW_COLUMNS
                                   " FROM %1$s.sbx_provider ORDER BY id"};
 
-static SbxStatement select_one = {
-    "SELECT " ROW_COLUMNS " FROM %1$s.sbx_provider WHERE id OPERATOR(pg_catalog.=) $1",
-    1,
-    {TEXTOID}};
-
 static SbxStatement select_for_update = {
     "SELECT " ROW_COLUMNS " FROM %1$s.sbx_provider WHERE id OPERATOR(pg_catalog.=) $1"
     " FOR NO KEY UPDATE",
@@ -249,12 +244,6 @@ forbidden_setting(const SbxProvider *provider)
 	return NULL;
 }
 
-bool
-sbx_registry_is_usable(const SbxProvider *provider)
-{
-	return forbidden_setting(provider) == NULL;
-}
-
 void
 sbx_registry_check_written(const SbxProvider *provider)
 {
@@ -357,8 +346,8 @@ read_row(SbxCatalogScope *scope, int row, SbxRegistration *registration)
 	    DatumGetObjectId(sbx_catalog_datum(scope, row, 8, &is_null));
 }
 
-static SbxRegistration *
-read_registration(const char *id, bool for_update)
+SbxRegistration *
+sbx_registry_read_for_update(const char *id)
 {
 	SbxRegistration *registration = palloc(sizeof(SbxRegistration));
 	Datum value = CStringGetTextDatum(id);
@@ -366,27 +355,12 @@ read_registration(const char *id, bool for_update)
 	bool found;
 
 	sbx_catalog_begin(&scope);
-	if (for_update)
-		sbx_catalog_execute(&select_for_update, &value, NULL);
-	else
-		sbx_catalog_execute_latest(&select_one, &value, NULL);
+	sbx_catalog_execute(&select_for_update, &value, NULL);
 	found = SPI_processed > 0;
 	if (found)
 		read_row(&scope, 0, registration);
 	sbx_catalog_end(&scope);
 	return found ? registration : NULL;
-}
-
-SbxRegistration *
-sbx_registry_read(const char *id)
-{
-	return read_registration(id, false);
-}
-
-SbxRegistration *
-sbx_registry_read_for_update(const char *id)
-{
-	return read_registration(id, true);
 }
 
 /* --- the cache ---------------------------------------------------------------- */
@@ -556,7 +530,8 @@ refresh_usability(struct CachedRegistry *registry)
 	{
 		SbxProvider *provider = &registry->registry.providers[registry->overriding[i]];
 
-		provider->pool.enabled = provider->enabled && sbx_registry_is_usable(provider);
+		provider->pool.enabled =
+		    provider->enabled && forbidden_setting(provider) == NULL;
 	}
 }
 

@@ -63,10 +63,7 @@ extern const SbxRegistry *sbx_registry_get(void);
 /* One of them; NULL when there is none. */
 extern const SbxProvider *sbx_registry_find(const char *id);
 
-/* One row as it is; NULL when there is none. */
-extern SbxRegistration *sbx_registry_read(const char *id);
-
-/* The same, locked until the end of the transaction. */
+/* One row as it is, locked until the end of the transaction; NULL = there is none. */
 extern SbxRegistration *sbx_registry_read_for_update(const char *id);
 
 extern void sbx_registry_insert(const SbxRegistration *registration);
@@ -80,7 +77,6 @@ extern bool sbx_registry_delete(const char *id);
  * checked when a row is written (raises 42501) and when it is used.
  */
 extern void sbx_registry_check_written(const SbxProvider *provider);
-extern bool sbx_registry_is_usable(const SbxProvider *provider);
 
 /* Raises 42501 when it is not usable. */
 extern void sbx_registry_check_usable(const SbxProvider *provider);
