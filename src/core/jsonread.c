@@ -7,33 +7,121 @@
 
 #include <math.h>
 
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/numeric.h"
 
 /* Whole numbers above this are not exact in a JSON number (2^53). */
 #define SBX_MAX_EXACT_INTEGER 9007199254740992.0
 
-/* Containers inside containers; the document itself is the first. */
-static int
-nesting_depth(Jsonb *jsonb)
-{
-	JsonbIterator *iterator = JsonbIteratorInit(&jsonb->root);
-	JsonbIteratorToken token;
-	JsonbValue item;
-	int depth = 0;
-	int deepest = 0;
+/* --- walking a container --------------------------------------------------------- */
 
-	while ((token = JsonbIteratorNext(&iterator, &item, false)) != WJB_DONE)
+/*
+ * The server's iterator allocates, and knows order and nesting that nobody here asks
+ * for.  All of ours are read flat: members one after the other.
+ */
+typedef struct Walk
+{
+	JsonbContainer *container;
+	int count; /* members */
+	int next;
+	const char *data; /* what the offsets count from */
+	uint32 key_offset;
+	uint32 value_offset;
+} Walk;
+
+static Walk
+walk_start(JsonbContainer *container)
+{
+	Walk walk = {.container = container, .count = JsonContainerSize(container)};
+	bool is_object = JsonContainerIsObject(container);
+
+	/* An object has all its keys first, then all its values. */
+	walk.data = (const char *) &container->children[walk.count * (is_object ? 2 : 1)];
+	walk.value_offset = is_object ? getJsonbOffset(container, walk.count) : 0;
+	return walk;
+}
+
+static void
+read_entry(const Walk *walk, int index, uint32 *offset, JsonbValue *value)
+{
+	JEntry entry = walk->container->children[index];
+	const char *start = walk->data + *offset;
+	uint32 end = *offset;
+
+	JBE_ADVANCE_OFFSET(end, entry);
+	if (JBE_ISSTRING(entry))
 	{
-		if (token == WJB_BEGIN_OBJECT || token == WJB_BEGIN_ARRAY)
-		{
-			depth++;
-			deepest = Max(deepest, depth);
-		}
-		else if (token == WJB_END_OBJECT || token == WJB_END_ARRAY)
-			depth--;
+		value->type = jbvString;
+		value->val.string.val = unconstify(char *, start);
+		value->val.string.len = end - *offset;
 	}
-	return deepest;
+	else if (JBE_ISNUMERIC(entry))
+	{
+		value->type = jbvNumeric;
+		value->val.numeric = (Numeric) (walk->data + INTALIGN(*offset));
+	}
+	else if (JBE_ISBOOL(entry))
+	{
+		value->type = jbvBool;
+		value->val.boolean = JBE_ISBOOL_TRUE(entry);
+	}
+	else if (JBE_ISCONTAINER(entry))
+	{
+		value->type = jbvBinary;
+		value->val.binary.data = (JsonbContainer *) (walk->data + INTALIGN(*offset));
+		value->val.binary.len = end - INTALIGN(*offset);
+	}
+	else
+		value->type = jbvNull;
+	*offset = end;
+}
+
+/* The next element of an array. */
+static bool
+walk_element(Walk *walk, JsonbValue *value)
+{
+	if (walk->next == walk->count)
+		return false;
+	read_entry(walk, walk->next++, &walk->value_offset, value);
+	return true;
+}
+
+/* The next member of an object. */
+static bool
+walk_member(Walk *walk, JsonbValue *key, JsonbValue *value)
+{
+	if (walk->next == walk->count)
+		return false;
+	read_entry(walk, walk->next, &walk->key_offset, key);
+	read_entry(walk, walk->count + walk->next++, &walk->value_offset, value);
+	return true;
+}
+
+/*
+ * Are there more than this many containers inside containers?  This one counts.  Looks
+ * at all of the document, so it looks at nothing but what leads to containers.
+ */
+static bool
+is_deeper(const JsonbContainer *container, int limit)
+{
+	int entries =
+	    JsonContainerSize(container) * (JsonContainerIsObject(container) ? 2 : 1);
+	const char *data = (const char *) &container->children[entries];
+	uint32 offset = 0;
+
+	if (limit == 0)
+		return true;
+	for (int i = 0; i < entries; i++)
+	{
+		JEntry entry = container->children[i];
+
+		if (JBE_ISCONTAINER(entry) &&
+		    is_deeper((const JsonbContainer *) (data + INTALIGN(offset)), limit - 1))
+			return true;
+		JBE_ADVANCE_OFFSET(offset, entry);
+	}
+	return false;
 }
 
 /* "request.resources.cpu" */
@@ -56,7 +144,7 @@ sbx_jsonb_document(const SbxPath *path, Jsonb *jsonb, JsonbValue *value)
 {
 	if (VARSIZE_ANY_EXHDR(jsonb) > SBX_MAX_DOCUMENT)
 		sbx_refuse(path, SBX_REASON_TOO_LARGE, NULL);
-	if (nesting_depth(jsonb) > SBX_MAX_NESTING)
+	if (is_deeper(&jsonb->root, SBX_MAX_NESTING))
 		sbx_refuse(path, SBX_REASON_TOO_DEEP, NULL);
 	value->type = jbvBinary;
 	value->val.binary.data = &jsonb->root;
@@ -80,7 +168,9 @@ find_key(const char *const *keys, int count, const char *key, int length)
 {
 	for (int i = 0; i < count; i++)
 	{
-		if (strncmp(keys[i], key, length) == 0 && keys[i][length] == '\0')
+		/* Most keys differ in their first byte: no call for those. */
+		if (keys[i][0] == key[0] && strncmp(keys[i], key, length) == 0 &&
+		    keys[i][length] == '\0')
 			return i;
 	}
 	return -1;
@@ -91,10 +181,9 @@ sbx_jsonb_members(const SbxPath *path, const JsonbValue *object,
                   const char *const *keys, int count, JsonbValue *members,
                   bool *present)
 {
-	JsonbIterator *iterator;
-	JsonbIteratorToken token;
+	JsonbValue key;
 	JsonbValue item;
-	int current = -1;
+	Walk walk;
 
 	Assert(count <= SBX_MAX_KEYS);
 	for (int i = 0; i < count; i++)
@@ -108,27 +197,21 @@ sbx_jsonb_members(const SbxPath *path, const JsonbValue *object,
 	if (!is_container(object, true))
 		sbx_refuse(path, SBX_REASON_WRONG_TYPE, NULL);
 
-	iterator = JsonbIteratorInit(object->val.binary.data);
-	(void) JsonbIteratorNext(&iterator, &item, true);
-	while ((token = JsonbIteratorNext(&iterator, &item, true)) != WJB_END_OBJECT)
+	walk = walk_start(object->val.binary.data);
+	while (walk_member(&walk, &key, &item))
 	{
-		if (token == WJB_KEY)
-		{
-			current = find_key(keys, count, item.val.string.val, item.val.string.len);
-			if (current < 0)
-			{
-				char *key = pnstrdup(item.val.string.val, item.val.string.len);
+		int i = find_key(keys, count, key.val.string.val, key.val.string.len);
 
-				sbx_refuse(SBX_MEMBER(path, key), SBX_REASON_UNKNOWN_KEY,
-				           sbx_error_nearest_hint(key, keys, count));
-			}
-		}
-		else
+		if (i < 0)
 		{
-			members[current] = item;
-			if (present != NULL)
-				present[current] = true;
+			char *name = pnstrdup(key.val.string.val, key.val.string.len);
+
+			sbx_refuse(SBX_MEMBER(path, name), SBX_REASON_UNKNOWN_KEY,
+			           sbx_error_nearest_hint(name, keys, count));
 		}
+		members[i] = item;
+		if (present != NULL)
+			present[i] = true;
 	}
 }
 
@@ -161,6 +244,23 @@ sbx_jsonb_text(const SbxPath *path, const JsonbValue *value)
 		sbx_refuse(path, SBX_REASON_WRONG_TYPE, NULL);
 	check_bytes(path, value->val.string.val, value->val.string.len);
 	return pnstrdup(value->val.string.val, value->val.string.len);
+}
+
+/*
+ * Small whole numbers, which most are: the general way goes through text.  The scale
+ * first, because the conversion rounds.
+ */
+static bool
+small_number(const JsonbValue *value, int32 *number)
+{
+	bool failed = false;
+
+	if (value->type != jbvNumeric ||
+	    DatumGetInt32(DirectFunctionCall1(numeric_scale,
+	                                      NumericGetDatum(value->val.numeric))) > 0)
+		return false;
+	*number = numeric_int4_opt_error(value->val.numeric, &failed);
+	return !failed;
 }
 
 /* The plain cast would raise 22003 for 1e400; ours names the path. */
@@ -226,8 +326,12 @@ sbx_jsonb_double(const SbxPath *path, const JsonbValue *value, double absent)
 {
 	double number;
 
+	int32 small;
+
 	if (value->type == jbvNull)
 		return absent;
+	if (small_number(value, &small) && small >= 0)
+		return small;
 	number = finite_number(path, value);
 	refuse_negative(path, value, number);
 	return number;
@@ -236,8 +340,12 @@ sbx_jsonb_double(const SbxPath *path, const JsonbValue *value, double absent)
 int64
 sbx_jsonb_int64(const SbxPath *path, const JsonbValue *value, int64 absent)
 {
+	int32 small;
+
 	if (value->type == jbvNull)
 		return absent;
+	if (small_number(value, &small) && small >= 0)
+		return small;
 	refuse_negative(path, value, finite_number(path, value));
 	return whole_number(path, value);
 }
@@ -246,7 +354,8 @@ int64
 sbx_jsonb_range(const SbxPath *path, const JsonbValue *value, int64 minimum,
                 int64 maximum)
 {
-	int64 number = whole_number(path, value);
+	int32 small;
+	int64 number = small_number(value, &small) ? small : whole_number(path, value);
 
 	if (number < minimum || number > maximum)
 		sbx_refuse(path, SBX_REASON_OUT_OF_RANGE, NULL);
@@ -282,8 +391,8 @@ sbx_jsonb_word(const SbxPath *path, const JsonbValue *value, const char *const *
 char **
 sbx_jsonb_texts(const SbxPath *path, const JsonbValue *value, int *count)
 {
-	JsonbIterator *iterator;
 	JsonbValue item;
+	Walk walk;
 	char **texts;
 	int n = 0;
 
@@ -296,9 +405,8 @@ sbx_jsonb_texts(const SbxPath *path, const JsonbValue *value, int *count)
 		sbx_refuse(path, SBX_REASON_TOO_MANY, NULL);
 
 	texts = palloc(sizeof(char *) * (JsonContainerSize(value->val.binary.data) + 1));
-	iterator = JsonbIteratorInit(value->val.binary.data);
-	(void) JsonbIteratorNext(&iterator, &item, true);
-	while (JsonbIteratorNext(&iterator, &item, true) != WJB_END_ARRAY)
+	walk = walk_start(value->val.binary.data);
+	while (walk_element(&walk, &item))
 	{
 		/* A null in a list is no absence: there is a member, of the wrong type. */
 		if (item.type != jbvString)
@@ -319,9 +427,9 @@ SbxText *
 sbx_jsonb_pairs(const SbxPath *path, const JsonbValue *value, bool free_values,
                 int *count)
 {
-	JsonbIterator *iterator;
-	JsonbIteratorToken token;
+	JsonbValue key;
 	JsonbValue item;
+	Walk walk;
 	SbxText *pairs;
 	int n = 0;
 
@@ -334,26 +442,20 @@ sbx_jsonb_pairs(const SbxPath *path, const JsonbValue *value, bool free_values,
 		sbx_refuse(path, SBX_REASON_TOO_MANY, NULL);
 
 	pairs = palloc(sizeof(SbxText) * (JsonContainerSize(value->val.binary.data) + 1));
-	iterator = JsonbIteratorInit(value->val.binary.data);
-	(void) JsonbIteratorNext(&iterator, &item, true);
-	while ((token = JsonbIteratorNext(&iterator, &item, true)) != WJB_END_OBJECT)
+	walk = walk_start(value->val.binary.data);
+	while (walk_member(&walk, &key, &item))
 	{
-		if (token == WJB_KEY)
-		{
-			check_bytes(path, item.val.string.val, item.val.string.len);
-			pairs[n].key = pnstrdup(item.val.string.val, item.val.string.len);
-		}
-		else
-		{
-			const SbxPath *member = SBX_MEMBER(path, pairs[n].key);
+		const SbxPath *member;
 
-			if (item.type != jbvString)
-				sbx_refuse(member, SBX_REASON_WRONG_TYPE, NULL);
-			pairs[n].value = free_values
-			                     ? pnstrdup(item.val.string.val, item.val.string.len)
-			                     : sbx_jsonb_text(member, &item);
-			n++;
-		}
+		check_bytes(path, key.val.string.val, key.val.string.len);
+		pairs[n].key = pnstrdup(key.val.string.val, key.val.string.len);
+		member = SBX_MEMBER(path, pairs[n].key);
+		if (item.type != jbvString)
+			sbx_refuse(member, SBX_REASON_WRONG_TYPE, NULL);
+		pairs[n].value = free_values
+		                     ? pnstrdup(item.val.string.val, item.val.string.len)
+		                     : sbx_jsonb_text(member, &item);
+		n++;
 	}
 	*count = n;
 	return pairs;
@@ -369,25 +471,36 @@ check_any_scalar(const SbxPath *path, const JsonbValue *value)
 }
 
 /* What stands inside is nobody's schema, but strings and numbers have their rules. */
+static void
+check_any_members(const SbxPath *path, JsonbContainer *container)
+{
+	Walk walk = walk_start(container);
+	bool is_object = JsonContainerIsObject(container);
+	JsonbValue key;
+	JsonbValue item;
+
+	check_stack_depth();
+	while (is_object ? walk_member(&walk, &key, &item) : walk_element(&walk, &item))
+	{
+		if (is_object)
+			check_any_scalar(path, &key);
+		if (item.type == jbvBinary)
+			check_any_members(path, item.val.binary.data);
+		else
+			check_any_scalar(path, &item);
+	}
+}
+
 void
 sbx_jsonb_any_object(const SbxPath *path, const JsonbValue *value)
 {
-	JsonbIterator *iterator;
-	JsonbIteratorToken token;
-	JsonbValue item;
-
 	if (value->type == jbvNull)
 		return;
 	if (!is_container(value, true))
 		sbx_refuse(path, SBX_REASON_WRONG_TYPE, NULL);
 	if (JsonContainerSize(value->val.binary.data) > SBX_MAX_MEMBERS)
 		sbx_refuse(path, SBX_REASON_TOO_MANY, NULL);
-	iterator = JsonbIteratorInit(value->val.binary.data);
-	while ((token = JsonbIteratorNext(&iterator, &item, false)) != WJB_DONE)
-	{
-		if (token == WJB_KEY || token == WJB_VALUE || token == WJB_ELEM)
-			check_any_scalar(path, &item);
-	}
+	check_any_members(path, value->val.binary.data);
 }
 
 bool

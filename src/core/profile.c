@@ -17,58 +17,44 @@ compare_numbers(const void *a, const void *b)
 	return left < right ? -1 : (left > right ? 1 : 0);
 }
 
-bool
-sbx_set_contains(const SbxSet *set, int number)
+/* The set of some interned names. */
+static void
+fill_set(char *const *names, int count, SbxNames *known, SbxSet *set)
 {
+	int numbers[SBX_MAX_MEMBERS];
+
+	set->bits = 0;
+	set->members = NULL;
+	set->count = 0;
+	for (int i = 0; i < count; i++)
+	{
+		int number = sbx_names_intern(known, names[i]);
+
+		if (number < SBX_SET_BITS)
+			set->bits |= UINT64CONST(1) << number;
+		else
+			numbers[set->count++] = number;
+	}
 	if (set->count == 0)
-		return false;
-	return bsearch(&number, set->members, set->count, sizeof(int), compare_numbers) !=
-	       NULL;
+		return;
+	set->members = palloc(sizeof(int) * set->count);
+	memcpy(set->members, numbers, sizeof(int) * set->count);
+	qsort(set->members, set->count, sizeof(int), compare_numbers);
 }
 
 static void
 read_set(const SbxPath *path, const JsonbValue *value, SbxNames *texts, SbxSet *set)
 {
-	char **names = sbx_jsonb_texts(path, value, &set->count);
+	int count;
+	char **names = sbx_jsonb_texts(path, value, &count);
 
-	set->members = NULL;
-	if (set->count == 0)
-		return;
-	set->members = palloc(sizeof(int) * set->count);
-	for (int i = 0; i < set->count; i++)
-		set->members[i] = sbx_names_intern(texts, names[i]);
-	qsort(set->members, set->count, sizeof(int), compare_numbers);
-}
-
-/* --- capability bits ---------------------------------------------------------- */
-
-bool
-sbx_profile_has_capability(const SbxProfile *profile, int number)
-{
-	int word = number / 64;
-
-	return word < profile->capability_words &&
-	       (profile->capabilities[word] & (UINT64CONST(1) << (number % 64))) != 0;
-}
-
-static void
-set_capabilities(const int *numbers, int count, SbxProfile *profile)
-{
-	int largest = 0;
-
-	for (int i = 0; i < count; i++)
-		largest = Max(largest, numbers[i]);
-	profile->capability_words = largest / 64 + 1;
-	profile->capabilities = palloc0(sizeof(uint64) * profile->capability_words);
-	for (int i = 0; i < count; i++)
-		profile->capabilities[numbers[i] / 64] |= UINT64CONST(1) << (numbers[i] % 64);
+	fill_set(names, count, texts, set);
 }
 
 static void
 read_capability_names(const SbxPath *path, const JsonbValue *value, SbxNames *known,
-                      SbxProfile *profile)
+                      SbxSet *set)
 {
-	int numbers[SBX_MAX_MEMBERS];
 	int count;
 	char **names;
 
@@ -83,9 +69,8 @@ read_capability_names(const SbxPath *path, const JsonbValue *value, SbxNames *kn
 	{
 		if (!sbx_is_capability_name(names[i]))
 			sbx_refuse(path, SBX_REASON_BAD_FORMAT, NULL);
-		numbers[i] = sbx_names_intern(known, names[i]);
 	}
-	set_capabilities(numbers, count, profile);
+	fill_set(names, count, known, set);
 }
 
 /* --- the profile ---------------------------------------------------------------- */
@@ -140,12 +125,34 @@ read_timeout(const SbxPath *path, const JsonbValue *object, SbxNames *texts,
 }
 
 static void
-read_network(const SbxPath *path, const JsonbValue *object, SbxProfile *profile)
+read_network(const SbxPath *path, const JsonbValue *object, SbxNames *known,
+             SbxProfile *profile)
 {
+	char *claims[SBX_MAX_MEMBERS];
+	JsonbIterator *iterator;
+	JsonbIteratorToken token;
+	JsonbValue item;
+	char *key = NULL;
+	int count = 0;
+
+	profile->network = NULL;
 	sbx_jsonb_any_object(path, object);
-	profile->network = object->type == jbvNull
-	                       ? NULL
-	                       : JsonbValueToJsonb(unconstify(JsonbValue *, object));
+	if (object->type == jbvNull)
+	{
+		fill_set(NULL, 0, known, &profile->claims);
+		return;
+	}
+	profile->network = JsonbValueToJsonb(unconstify(JsonbValue *, object));
+	iterator = JsonbIteratorInit(&profile->network->root);
+	(void) JsonbIteratorNext(&iterator, &item, true);
+	while ((token = JsonbIteratorNext(&iterator, &item, true)) != WJB_END_OBJECT)
+	{
+		if (token == WJB_KEY)
+			key = pnstrdup(item.val.string.val, item.val.string.len);
+		else if ((claims[count] = sbx_network_claim(key, &item)) != NULL)
+			count++;
+	}
+	fill_set(claims, count, known, &profile->claims);
 }
 
 void
@@ -161,7 +168,7 @@ sbx_profile_parse(const SbxPath *pool, const JsonbValue *document,
 
 	sbx_jsonb_members(path, document, keys, lengthof(keys), member, NULL);
 	read_capability_names(SBX_MEMBER(path, keys[0]), &member[0], declared->capabilities,
-	                      profile);
+	                      &profile->capabilities);
 	read_resources(SBX_MEMBER(path, keys[1]), &member[1], &profile->resources);
 	read_set(SBX_MEMBER(path, keys[2]), &member[2], texts, &profile->regions);
 	read_image(SBX_MEMBER(path, keys[3]), &member[3], texts, profile);
@@ -173,7 +180,7 @@ sbx_profile_parse(const SbxPath *pool, const JsonbValue *document,
 	    sbx_jsonb_word(SBX_MEMBER(path, keys[6]), &member[6], sbx_durability_names,
 	                   sbx_durability_count, -1);
 	read_set(SBX_MEMBER(path, keys[7]), &member[7], texts, &profile->restrictions);
-	read_network(SBX_MEMBER(path, keys[8]), &member[8], profile);
+	read_network(SBX_MEMBER(path, keys[8]), &member[8], declared->claims, profile);
 	read_timeout(SBX_MEMBER(path, keys[9]), &member[9], texts, profile);
 }
 

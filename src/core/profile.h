@@ -7,12 +7,33 @@
 
 #include "core/request.h"
 
-/* A set of interned texts: sorted numbers. */
+/*
+ * A set of interned texts.  Most installations know fewer than 64 of them, so that a
+ * set is one word, which stands where the pool stands; the rest is a sorted array.
+ */
+#define SBX_SET_BITS 64
+
 typedef struct SbxSet
 {
-	int *members;
-	int count;
+	uint64 bits;  /* numbers below SBX_SET_BITS */
+	int *members; /* the others */
+	int count;    /* of members */
 } SbxSet;
+
+static inline bool
+sbx_set_contains(const SbxSet *set, int number)
+{
+	if (number < 0)
+		return false;
+	if (number < SBX_SET_BITS)
+		return (set->bits & (UINT64CONST(1) << number)) != 0;
+	for (int i = 0; i < set->count && set->members[i] <= number; i++)
+	{
+		if (set->members[i] == number)
+			return true;
+	}
+	return false;
+}
 
 /* capabilities.timeout.maxSandboxLifetimeMs */
 #define SBX_LIFETIME_UNKNOWN   (-1)         /* absent */
@@ -20,8 +41,7 @@ typedef struct SbxSet
 
 typedef struct SbxProfile
 {
-	uint64 *capabilities; /* a bit for each capability number */
-	int capability_words;
+	SbxSet capabilities;
 	SbxResources resources; /* absent dimension = 0 */
 	SbxSet regions;
 	int image_number; /* -1 = undeclared */
@@ -30,6 +50,7 @@ typedef struct SbxProfile
 	int egress;
 	int durability;
 	SbxSet restrictions;
+	SbxSet claims;  /* of network: keys with their values */
 	Jsonb *network; /* NULL = none; a copy in the pool's context */
 	SbxSet semantics;
 	int64 granularity_ms; /* -1 = undeclared */
@@ -58,8 +79,5 @@ sbx_signals_parse(const SbxPath *path, const JsonbValue *document, SbxSignals *s
 
 /* Validate only: nothing reads a pool's capacity yet. */
 extern void sbx_capacity_check(const SbxPath *path, const JsonbValue *document);
-
-extern bool sbx_profile_has_capability(const SbxProfile *profile, int number);
-extern bool sbx_set_contains(const SbxSet *set, int number);
 
 #endif /* SBX_PROFILE_H */

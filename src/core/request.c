@@ -8,6 +8,8 @@
  */
 #include "core/request.h"
 
+#include "utils/numeric.h"
+
 /*
  * Longest create timeout accepted: a day.  No provider holds a create for longer
  * than minutes; the bound keeps milliseconds far from overflow.
@@ -26,9 +28,49 @@ sbx_declared_create(MemoryContext context)
 
 	declared->capabilities = sbx_names_create(context);
 	declared->texts = sbx_names_create(context);
+	declared->claims = sbx_names_create(context);
 	for (int i = 0; i < sbx_capability_count; i++)
 		(void) sbx_names_intern(declared->capabilities, sbx_capability_names[i]);
 	return declared;
+}
+
+/* Longest number of a claim: 1e100000 has as many digits as it says. */
+#define SBX_MAX_CLAIMED_NUMBER 64
+
+static char *
+join_claim(const char *key, char mark, const char *value, size_t length)
+{
+	size_t key_length = strlen(key);
+	char *claim = palloc(key_length + length + 3);
+
+	/* No key holds a control character. */
+	memcpy(claim, key, key_length);
+	claim[key_length] = '\001';
+	claim[key_length + 1] = mark;
+	memcpy(claim + key_length + 2, value, length);
+	claim[key_length + 2 + length] = '\0';
+	return claim;
+}
+
+char *
+sbx_network_claim(const char *key, const JsonbValue *value)
+{
+	char *number;
+
+	switch (value->type)
+	{
+		case jbvString:
+			return join_claim(key, '"', value->val.string.val, value->val.string.len);
+		case jbvBool:
+			return join_claim(key, value->val.boolean ? 't' : 'f', "", 0);
+		case jbvNumeric:
+			number = numeric_normalize(value->val.numeric);
+			return strlen(number) > SBX_MAX_CLAIMED_NUMBER
+			           ? NULL
+			           : join_claim(key, '0', number, strlen(number));
+		default:
+			return NULL;
+	}
 }
 
 /* --- lists ---------------------------------------------------------------- */
@@ -99,7 +141,8 @@ read_image(const SbxPath *path, const JsonbValue *object, const SbxDeclared *dec
 }
 
 static void
-read_network(const SbxPath *path, const JsonbValue *object, SbxRequest *request)
+read_network(const SbxPath *path, const JsonbValue *object, const SbxDeclared *declared,
+             SbxRequest *request)
 {
 	JsonbIterator *iterator;
 	JsonbIteratorToken token;
@@ -119,7 +162,15 @@ read_network(const SbxPath *path, const JsonbValue *object, SbxRequest *request)
 			request->network[n].key =
 			    pnstrdup(item.val.string.val, item.val.string.len);
 		else if (item.type != jbvNull) /* null equals absence: no need */
-			request->network[n++].value = item;
+		{
+			char *claim = sbx_network_claim(request->network[n].key, &item);
+
+			request->network[n].value = item;
+			request->network[n].is_claim = claim != NULL;
+			request->network[n].number =
+			    claim == NULL ? -1 : sbx_names_find(declared->claims, claim);
+			n++;
+		}
 	}
 	request->network_count = n;
 }
@@ -194,7 +245,7 @@ read_requirements(const SbxPath *path, const JsonbValue *object,
 	                   sbx_durability_names, sbx_durability_count, -1);
 	read_names(SBX_MEMBER(path, "restrictions"), &member[6], declared->texts,
 	           &request->restrictions);
-	read_network(SBX_MEMBER(path, "network"), &member[7], request);
+	read_network(SBX_MEMBER(path, "network"), &member[7], declared, request);
 	read_timeout(SBX_MEMBER(path, "timeout"), &member[8], declared, request);
 }
 

@@ -37,6 +37,8 @@ typedef struct SbxNetworkNeed
 {
 	char *key;
 	JsonbValue value;
+	bool is_claim; /* number says it all; otherwise the values are compared */
+	int number;    /* of the claim; -1 = no pool makes it */
 } SbxNetworkNeed;
 
 typedef struct SbxRequest
@@ -83,9 +85,16 @@ typedef struct SbxDeclared
 {
 	SbxNames *capabilities; /* the builtin names first */
 	SbxNames *texts;        /* regions, images, binaries, restrictions, semantics */
+	SbxNames *claims;       /* keys of network with their values */
 } SbxDeclared;
 
 extern SbxDeclared *sbx_declared_create(MemoryContext context);
+
+/*
+ * A key of network with its value as one text: equal values, equal texts.  NULL for
+ * values that are compared the long way.
+ */
+extern char *sbx_network_claim(const char *key, const JsonbValue *value);
 
 /*
  * Parse and validate.  Raises SB001 naming the first fault in the order of the

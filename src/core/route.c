@@ -78,11 +78,13 @@ filter_capabilities(const SbxRouting *routing, const SbxProfile *profile,
 	const SbxRequest *request = routing->request;
 
 	for (int i = 0; i < request->required.count; i++)
-		REJECT_IF(!sbx_profile_has_capability(profile, request->required.numbers[i]),
-		          SBX_RULE_CAPABILITY_REQUIRED, i);
+		REJECT_IF(
+		    !sbx_set_contains(&profile->capabilities, request->required.numbers[i]),
+		    SBX_RULE_CAPABILITY_REQUIRED, i);
 	for (int i = 0; i < request->forbidden.count; i++)
-		REJECT_IF(sbx_profile_has_capability(profile, request->forbidden.numbers[i]),
-		          SBX_RULE_CAPABILITY_FORBIDDEN, i);
+		REJECT_IF(
+		    sbx_set_contains(&profile->capabilities, request->forbidden.numbers[i]),
+		    SBX_RULE_CAPABILITY_FORBIDDEN, i);
 }
 
 static void
@@ -97,7 +99,7 @@ filter_resources(const SbxRouting *routing, const SbxResources *declared,
 	REJECT_IF(requested->gpu > declared->gpu, SBX_RULE_RESOURCE_GPU, 0);
 }
 
-static void
+static pg_attribute_always_inline void
 filter_set(const SbxRouting *routing, const SbxNameList *needed, const SbxSet *declared,
            SbxRule rule, SbxVerdict *verdict)
 {
@@ -144,8 +146,9 @@ equal_values(JsonbValue *a, JsonbValue *b)
 	}
 }
 
-static bool
-declares_network(const SbxProfile *profile, const SbxNetworkNeed *need)
+/* The long way, for lists and objects: kept apart from the fast one. */
+static pg_noinline bool
+declares_value(const SbxProfile *profile, const SbxNetworkNeed *need)
 {
 	JsonbValue declared;
 	JsonbValue wanted = need->value;
@@ -154,6 +157,13 @@ declares_network(const SbxProfile *profile, const SbxNetworkNeed *need)
 	       getKeyJsonValueFromContainer(&profile->network->root, need->key,
 	                                    strlen(need->key), &declared) != NULL &&
 	       equal_values(&wanted, &declared);
+}
+
+static bool
+declares_network(const SbxProfile *profile, const SbxNetworkNeed *need)
+{
+	return need->is_claim ? sbx_set_contains(&profile->claims, need->number)
+	                      : declares_value(profile, need);
 }
 
 static void
@@ -423,6 +433,29 @@ select_best(const SbxRequest *request, SbxVerdict *verdicts, int count, int want
 	memcpy(verdicts, best, sizeof(SbxVerdict) * found);
 }
 
+/*
+ * Move the eligible ones to the front.  Both parts keep their order, which for
+ * registered pools is that of the ids: sorting the rejected has nothing to do then.
+ */
+static void
+move_eligible(SbxVerdict *verdicts, int count, int eligible)
+{
+	SbxVerdict *rejected =
+	    palloc_extended(sizeof(SbxVerdict) * (count - eligible + 1), MCXT_ALLOC_HUGE);
+	int front = 0;
+	int back = 0;
+
+	for (int i = 0; i < count; i++)
+	{
+		if (verdicts[i].eligible)
+			verdicts[front++] = verdicts[i];
+		else
+			rejected[back++] = verdicts[i];
+	}
+	memcpy(&verdicts[front], rejected, sizeof(SbxVerdict) * back);
+	pfree(rejected);
+}
+
 int
 sbx_route_rank(const SbxRouting *routing, SbxVerdict *verdicts, int count, int wanted)
 {
@@ -440,8 +473,14 @@ sbx_route_rank(const SbxRouting *routing, SbxVerdict *verdicts, int count, int w
 	if (!routing->explain && wanted <= SBX_MAX_ATTEMPTS)
 		select_best(request, verdicts, count, wanted);
 	else
-		qsort_arg(verdicts, count, sizeof(SbxVerdict), compare_verdicts,
+	{
+		move_eligible(verdicts, count, eligible);
+		qsort_arg(verdicts, eligible, sizeof(SbxVerdict), compare_verdicts,
 		          unconstify(SbxRequest *, request));
+		if (routing->explain)
+			qsort_arg(&verdicts[eligible], count - eligible, sizeof(SbxVerdict),
+			          compare_verdicts, unconstify(SbxRequest *, request));
+	}
 	for (int i = 0; i < Min(eligible, routing->explain ? eligible : wanted); i++)
 		verdicts[i].position = i + 1;
 	return eligible;

@@ -12,6 +12,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/jsonb.h"
+#include "utils/memutils.h"
 
 #define EXPLAIN_COLUMNS 11
 
@@ -167,12 +168,19 @@ explain_row(const SbxPlan *plan, const SbxVerdict *verdict, ReturnSetInfo *resul
 static void
 explain_rows(const SbxPlan *plan, FunctionCallInfo fcinfo)
 {
+	MemoryContext row_context = AllocSetContextCreate(
+	    CurrentMemoryContext, "sbx_router explain row", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller;
+
 	InitMaterializedSRF(fcinfo, 0);
+	caller = MemoryContextSwitchTo(row_context);
 	for (int i = 0; i < plan->count; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		explain_row(plan, &plan->verdicts[i], (ReturnSetInfo *) fcinfo->resultinfo);
+		MemoryContextReset(row_context);
 	}
+	MemoryContextSwitchTo(caller);
 }
 
 /*

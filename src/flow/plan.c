@@ -11,50 +11,13 @@
 #include "store/credential.h"
 #include "utils/json.h"
 
-/* --- credentials -------------------------------------------------------------- */
-
-static int
-compare_texts(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *) a, *(const char *const *) b);
-}
-
-/* Ids of the pools that have a usable credential, sorted. */
-static const char **
-usable_ids(int *count)
-{
-	SbxCredential *credential = NULL;
-	const char **ids;
-	int size = 16;
-
-	*count = 0;
-	ids = palloc(sizeof(char *) * size);
-	while ((credential = sbx_credential_next(credential)) != NULL)
-	{
-		if (*count == size)
-		{
-			size *= 2;
-			ids = repalloc(ids, sizeof(char *) * size);
-		}
-		ids[(*count)++] = sbx_credential_provider(credential);
-	}
-	qsort(ids, *count, sizeof(char *), compare_texts);
-	return ids;
-}
-
 /* --- judging -------------------------------------------------------------------- */
 
-/*
- * Stage by stage: a pool rejected by one stage is not asked by the next.  Pools and
- * usable ids are both in the order of ids, so one walk is enough.
- */
+/* Stage by stage: a pool rejected by one stage is not asked by the next. */
 static void
 judge_registered(SbxPlan *plan)
 {
 	const SbxRegistry *registry = plan->registry;
-	int usable_count;
-	const char **usable = usable_ids(&usable_count);
-	int next = 0;
 
 	for (int i = 0; i < registry->count; i++)
 	{
@@ -64,10 +27,7 @@ judge_registered(SbxPlan *plan)
 		verdict->pool = pool;
 		verdict->index = i;
 		sbx_route_filter(&plan->routing, pool, verdict);
-		while (next < usable_count && strcmp(usable[next], pool->id) < 0)
-			next++;
-		if (verdict->eligible &&
-		    (next == usable_count || strcmp(usable[next], pool->id) != 0))
+		if (verdict->eligible && sbx_credential_find(pool->id) == NULL)
 			sbx_route_reject(&plan->routing, verdict, SBX_RULE_CREDENTIALS);
 		if (verdict->eligible)
 			sbx_route_filter_signals(&plan->routing, verdict);

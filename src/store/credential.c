@@ -15,6 +15,7 @@
 
 #include "access/parallel.h"
 #include "access/xact.h"
+#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "utils/guc.h"
@@ -23,7 +24,10 @@
 
 struct SbxCredential
 {
-	SbxCredential *next;
+	SbxCredential *next; /* all of them, newest first: generations descend */
+	SbxCredential *previous;
+	SbxCredential *next_in_bucket; /* newest first, too */
+	int bucket;
 	size_t size; /* of the mapping that holds all of it */
 	int generation;
 	int pins;
@@ -38,6 +42,10 @@ struct SbxCredential
 };
 
 static SbxCredential *credentials = NULL;
+
+/* By provider id.  Fixed, because taking one out must not allocate. */
+#define BUCKETS 4096
+static SbxCredential *buckets[BUCKETS];
 
 /* Settings. */
 static int current_generation = 0;
@@ -58,13 +66,21 @@ wipe(SbxCredential *credential)
 	munmap(credential, size);
 }
 
-/* Take it out of the list; its bytes go with the last pin. */
+/* Take it out of the lists; its bytes go with the last pin. */
 static void
-forget(SbxCredential **link)
+forget(SbxCredential *credential)
 {
-	SbxCredential *credential = *link;
+	SbxCredential **link = &buckets[credential->bucket];
 
-	*link = credential->next;
+	while (*link != credential)
+		link = &(*link)->next_in_bucket;
+	*link = credential->next_in_bucket;
+	if (credential->previous == NULL)
+		credentials = credential->next;
+	else
+		credential->previous->next = credential->next;
+	if (credential->next != NULL)
+		credential->next->previous = credential->previous;
 	credential->next = NULL;
 	credential->forgotten = true;
 	if (credential->pins == 0)
@@ -74,15 +90,8 @@ forget(SbxCredential **link)
 static void
 assign_generation(int newval, void *extra)
 {
-	SbxCredential **link = &credentials;
-
-	while (*link != NULL)
-	{
-		if ((*link)->generation > newval)
-			forget(link);
-		else
-			link = &(*link)->next;
-	}
+	while (credentials != NULL && credentials->generation > newval)
+		forget(credentials);
 }
 
 /*
@@ -103,7 +112,7 @@ static void
 wipe_at_exit(int code, Datum arg)
 {
 	while (credentials != NULL)
-		forget(&credentials);
+		forget(credentials);
 }
 
 void
@@ -185,17 +194,18 @@ next_generation(SbxCredentialScope scope)
 static void
 end_transaction(XactEvent event, void *arg)
 {
-	SbxCredential **link = &credentials;
+	SbxCredential *credential = credentials;
 
 	if (event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE ||
 	    event == XACT_EVENT_PARALLEL_PRE_COMMIT)
 		return;
-	while (*link != NULL)
+	while (credential != NULL)
 	{
-		if ((*link)->scope == SBX_SCOPE_LOCAL)
-			forget(link);
-		else
-			link = &(*link)->next;
+		SbxCredential *next = credential->next;
+
+		if (credential->scope == SBX_SCOPE_LOCAL)
+			forget(credential);
+		credential = next;
 	}
 }
 
@@ -222,25 +232,45 @@ is_own(const SbxCredential *credential)
 	       credential->setting_role == GetUserId();
 }
 
+static int
+bucket_of(const char *provider_id)
+{
+	return hash_bytes((const unsigned char *) provider_id, strlen(provider_id)) %
+	       BUCKETS;
+}
+
+/* One's own of a provider. */
 static void
 forget_own(const char *provider_id, bool one_scope, SbxCredentialScope scope)
 {
-	SbxCredential **link = &credentials;
+	SbxCredential *credential = buckets[bucket_of(provider_id)];
 
-	while (*link != NULL)
+	while (credential != NULL)
 	{
-		if (is_own(*link) && (!one_scope || (*link)->scope == scope) &&
-		    (provider_id == NULL || strcmp((*link)->provider_id, provider_id) == 0))
-			forget(link);
-		else
-			link = &(*link)->next;
+		SbxCredential *next = credential->next_in_bucket;
+
+		if (is_own(credential) && (!one_scope || credential->scope == scope) &&
+		    strcmp(credential->provider_id, provider_id) == 0)
+			forget(credential);
+		credential = next;
 	}
 }
 
 void
 sbx_credential_clear(const char *provider_id)
 {
-	forget_own(provider_id, false, SBX_SCOPE_SESSION);
+	SbxCredential *credential = credentials;
+
+	if (provider_id != NULL)
+		forget_own(provider_id, false, SBX_SCOPE_SESSION);
+	while (provider_id == NULL && credential != NULL)
+	{
+		SbxCredential *next = credential->next;
+
+		if (is_own(credential))
+			forget(credential);
+		credential = next;
+	}
 }
 
 /* Raises 42501 where session credentials are switched off. */
@@ -291,7 +321,12 @@ sbx_credential_set(const char *provider_id, const char *const *values,
 	 * SET LOCAL: the newest comes first.
 	 */
 	forget_own(provider_id, true, scope);
+	credential->bucket = bucket_of(provider_id);
+	credential->next_in_bucket = buckets[credential->bucket];
+	buckets[credential->bucket] = credential;
 	credential->next = credentials;
+	if (credentials != NULL)
+		credentials->previous = credential;
 	credentials = credential;
 }
 
@@ -319,12 +354,13 @@ sbx_credential_find(const char *provider_id)
 {
 	SbxCredential *credential = NULL;
 
-	while ((credential = sbx_credential_next(credential)) != NULL)
-	{
-		if (strcmp(credential->provider_id, provider_id) == 0)
-			return credential;
-	}
-	return NULL;
+	if (credentials == NULL)
+		return NULL;
+	credential = buckets[bucket_of(provider_id)];
+	while (credential != NULL && (!is_usable(credential) ||
+	                              strcmp(credential->provider_id, provider_id) != 0))
+		credential = credential->next_in_bucket;
+	return credential;
 }
 
 const char *const *
