@@ -6,6 +6,7 @@ PGFILEDESC = "sbx_router - route sandbox workloads from SQL"
 OBJS = \
 	src/sbx_router.o \
 	src/core/jsonread.o \
+	src/core/jsonwalk.o \
 	src/core/jsonwrite.o \
 	src/core/names.o \
 	src/core/normalize.o \
@@ -51,7 +52,7 @@ OBJS = \
 	providers/daytona_destroy.o
 
 # The suites that need no emulator and no network.
-REGRESS = install registration policy credentials requests routing registry vectors errors privileges triggers events
+REGRESS = install registration policy credentials requests routing names registry vectors errors privileges triggers events
 REGRESS_OPTS = --inputdir=. --load-extension=sbx_router
 
 ISOLATION = concurrent_registration

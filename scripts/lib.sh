@@ -78,6 +78,23 @@ build_all() {
 	exec 9>&-
 }
 
+# The module with functions for tests and benchmarks; after build_all.
+build_test_module() {
+	local log=$root/build/test-module.log
+	exec 9>"$root/build/lock"
+	flock 9
+	if ! {
+		make -C "$root/test/module" with_llvm=no SBX_CFLAGS=-Werror PG_CONFIG="$PG_CONFIG" &&
+			as_root make -C "$root/test/module" with_llvm=no SBX_CFLAGS=-Werror \
+				PG_CONFIG="$PG_CONFIG" install
+	} >"$log" 2>&1; then
+		cat "$log" >&2
+		die "the test module could not be installed"
+	fi
+	flock -u 9
+	exec 9>&-
+}
+
 is_installed() {
 	local share
 	share=$("$PG_CONFIG" --sharedir)/extension

@@ -7,122 +7,13 @@
 
 #include <math.h>
 
+#include "core/jsonwalk.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/numeric.h"
 
 /* Whole numbers above this are not exact in a JSON number (2^53). */
 #define SBX_MAX_EXACT_INTEGER 9007199254740992.0
-
-/* --- walking a container --------------------------------------------------------- */
-
-/*
- * The server's iterator allocates, and knows order and nesting that nobody here asks
- * for.  All of ours are read flat: members one after the other.
- */
-typedef struct Walk
-{
-	JsonbContainer *container;
-	int count; /* members */
-	int next;
-	const char *data; /* what the offsets count from */
-	uint32 key_offset;
-	uint32 value_offset;
-} Walk;
-
-static Walk
-walk_start(JsonbContainer *container)
-{
-	Walk walk = {.container = container, .count = JsonContainerSize(container)};
-	bool is_object = JsonContainerIsObject(container);
-
-	/* An object has all its keys first, then all its values. */
-	walk.data = (const char *) &container->children[walk.count * (is_object ? 2 : 1)];
-	walk.value_offset = is_object ? getJsonbOffset(container, walk.count) : 0;
-	return walk;
-}
-
-static void
-read_entry(const Walk *walk, int index, uint32 *offset, JsonbValue *value)
-{
-	JEntry entry = walk->container->children[index];
-	const char *start = walk->data + *offset;
-	uint32 end = *offset;
-
-	JBE_ADVANCE_OFFSET(end, entry);
-	if (JBE_ISSTRING(entry))
-	{
-		value->type = jbvString;
-		value->val.string.val = unconstify(char *, start);
-		value->val.string.len = end - *offset;
-	}
-	else if (JBE_ISNUMERIC(entry))
-	{
-		value->type = jbvNumeric;
-		value->val.numeric = (Numeric) (walk->data + INTALIGN(*offset));
-	}
-	else if (JBE_ISBOOL(entry))
-	{
-		value->type = jbvBool;
-		value->val.boolean = JBE_ISBOOL_TRUE(entry);
-	}
-	else if (JBE_ISCONTAINER(entry))
-	{
-		value->type = jbvBinary;
-		value->val.binary.data = (JsonbContainer *) (walk->data + INTALIGN(*offset));
-		value->val.binary.len = end - INTALIGN(*offset);
-	}
-	else
-		value->type = jbvNull;
-	*offset = end;
-}
-
-/* The next element of an array. */
-static bool
-walk_element(Walk *walk, JsonbValue *value)
-{
-	if (walk->next == walk->count)
-		return false;
-	read_entry(walk, walk->next++, &walk->value_offset, value);
-	return true;
-}
-
-/* The next member of an object. */
-static bool
-walk_member(Walk *walk, JsonbValue *key, JsonbValue *value)
-{
-	if (walk->next == walk->count)
-		return false;
-	read_entry(walk, walk->next, &walk->key_offset, key);
-	read_entry(walk, walk->count + walk->next++, &walk->value_offset, value);
-	return true;
-}
-
-/*
- * Are there more than this many containers inside containers?  This one counts.  Looks
- * at all of the document, so it looks at nothing but what leads to containers.
- */
-static bool
-is_deeper(const JsonbContainer *container, int limit)
-{
-	int entries =
-	    JsonContainerSize(container) * (JsonContainerIsObject(container) ? 2 : 1);
-	const char *data = (const char *) &container->children[entries];
-	uint32 offset = 0;
-
-	if (limit == 0)
-		return true;
-	for (int i = 0; i < entries; i++)
-	{
-		JEntry entry = container->children[i];
-
-		if (JBE_ISCONTAINER(entry) &&
-		    is_deeper((const JsonbContainer *) (data + INTALIGN(offset)), limit - 1))
-			return true;
-		JBE_ADVANCE_OFFSET(offset, entry);
-	}
-	return false;
-}
 
 /* "request.resources.cpu" */
 static char *
@@ -144,7 +35,7 @@ sbx_jsonb_document(const SbxPath *path, Jsonb *jsonb, JsonbValue *value)
 {
 	if (VARSIZE_ANY_EXHDR(jsonb) > SBX_MAX_DOCUMENT)
 		sbx_refuse(path, SBX_REASON_TOO_LARGE, NULL);
-	if (is_deeper(&jsonb->root, SBX_MAX_NESTING))
+	if (sbx_walk_is_deeper(&jsonb->root, SBX_MAX_NESTING))
 		sbx_refuse(path, SBX_REASON_TOO_DEEP, NULL);
 	value->type = jbvBinary;
 	value->val.binary.data = &jsonb->root;
@@ -169,7 +60,7 @@ find_key(const char *const *keys, int count, const char *key, int length)
 	for (int i = 0; i < count; i++)
 	{
 		/* Most keys differ in their first byte: no call for those. */
-		if (keys[i][0] == key[0] && strncmp(keys[i], key, length) == 0 &&
+		if (length > 0 && keys[i][0] == key[0] && strncmp(keys[i], key, length) == 0 &&
 		    keys[i][length] == '\0')
 			return i;
 	}
@@ -183,7 +74,7 @@ sbx_jsonb_members(const SbxPath *path, const JsonbValue *object,
 {
 	JsonbValue key;
 	JsonbValue item;
-	Walk walk;
+	SbxWalk walk;
 
 	Assert(count <= SBX_MAX_KEYS);
 	for (int i = 0; i < count; i++)
@@ -197,8 +88,8 @@ sbx_jsonb_members(const SbxPath *path, const JsonbValue *object,
 	if (!is_container(object, true))
 		sbx_refuse(path, SBX_REASON_WRONG_TYPE, NULL);
 
-	walk = walk_start(object->val.binary.data);
-	while (walk_member(&walk, &key, &item))
+	sbx_walk_start(&walk, object->val.binary.data);
+	while (sbx_walk_member(&walk, &key, &item))
 	{
 		int i = find_key(keys, count, key.val.string.val, key.val.string.len);
 
@@ -325,7 +216,6 @@ double
 sbx_jsonb_double(const SbxPath *path, const JsonbValue *value, double absent)
 {
 	double number;
-
 	int32 small;
 
 	if (value->type == jbvNull)
@@ -392,7 +282,7 @@ char **
 sbx_jsonb_texts(const SbxPath *path, const JsonbValue *value, int *count)
 {
 	JsonbValue item;
-	Walk walk;
+	SbxWalk walk;
 	char **texts;
 	int n = 0;
 
@@ -405,8 +295,8 @@ sbx_jsonb_texts(const SbxPath *path, const JsonbValue *value, int *count)
 		sbx_refuse(path, SBX_REASON_TOO_MANY, NULL);
 
 	texts = palloc(sizeof(char *) * (JsonContainerSize(value->val.binary.data) + 1));
-	walk = walk_start(value->val.binary.data);
-	while (walk_element(&walk, &item))
+	sbx_walk_start(&walk, value->val.binary.data);
+	while (sbx_walk_element(&walk, &item))
 	{
 		/* A null in a list is no absence: there is a member, of the wrong type. */
 		if (item.type != jbvString)
@@ -429,7 +319,7 @@ sbx_jsonb_pairs(const SbxPath *path, const JsonbValue *value, bool free_values,
 {
 	JsonbValue key;
 	JsonbValue item;
-	Walk walk;
+	SbxWalk walk;
 	SbxText *pairs;
 	int n = 0;
 
@@ -442,8 +332,8 @@ sbx_jsonb_pairs(const SbxPath *path, const JsonbValue *value, bool free_values,
 		sbx_refuse(path, SBX_REASON_TOO_MANY, NULL);
 
 	pairs = palloc(sizeof(SbxText) * (JsonContainerSize(value->val.binary.data) + 1));
-	walk = walk_start(value->val.binary.data);
-	while (walk_member(&walk, &key, &item))
+	sbx_walk_start(&walk, value->val.binary.data);
+	while (sbx_walk_member(&walk, &key, &item))
 	{
 		const SbxPath *member;
 
@@ -474,13 +364,15 @@ check_any_scalar(const SbxPath *path, const JsonbValue *value)
 static void
 check_any_members(const SbxPath *path, JsonbContainer *container)
 {
-	Walk walk = walk_start(container);
+	SbxWalk walk;
 	bool is_object = JsonContainerIsObject(container);
 	JsonbValue key;
 	JsonbValue item;
 
 	check_stack_depth();
-	while (is_object ? walk_member(&walk, &key, &item) : walk_element(&walk, &item))
+	sbx_walk_start(&walk, container);
+	while (is_object ? sbx_walk_member(&walk, &key, &item)
+	                 : sbx_walk_element(&walk, &item))
 	{
 		if (is_object)
 			check_any_scalar(path, &key);

@@ -4,6 +4,7 @@
  */
 #include "core/profile.h"
 
+#include "core/jsonwalk.h"
 #include "core/jsonwrite.h"
 
 /* --- sets ------------------------------------------------------------------- */
@@ -17,7 +18,14 @@ compare_numbers(const void *a, const void *b)
 	return left < right ? -1 : (left > right ? 1 : 0);
 }
 
-/* The set of some interned names. */
+bool
+sbx_set_contains_large(const SbxSet *set, int number)
+{
+	return set->count > 0 && bsearch(&number, set->members, set->count, sizeof(int),
+	                                 compare_numbers) != NULL;
+}
+
+/* The set of some names, which become known. */
 static void
 fill_set(char *const *names, int count, SbxNames *known, SbxSet *set)
 {
@@ -89,7 +97,7 @@ read_resources(const SbxPath *path, const JsonbValue *object, SbxResources *reso
 }
 
 static void
-read_image(const SbxPath *path, const JsonbValue *object, SbxNames *texts,
+read_image(const SbxPath *path, const JsonbValue *object, SbxDeclared *declared,
            SbxProfile *profile)
 {
 	static const char *const keys[] = {"identity", "binaries"};
@@ -98,8 +106,10 @@ read_image(const SbxPath *path, const JsonbValue *object, SbxNames *texts,
 
 	sbx_jsonb_members(path, object, keys, lengthof(keys), member, NULL);
 	identity = sbx_jsonb_text(SBX_MEMBER(path, keys[0]), &member[0]);
-	profile->image_number = identity == NULL ? -1 : sbx_names_intern(texts, identity);
-	read_set(SBX_MEMBER(path, keys[1]), &member[1], texts, &profile->binaries);
+	profile->image_number =
+	    identity == NULL ? -1 : sbx_names_intern(declared->images, identity);
+	read_set(SBX_MEMBER(path, keys[1]), &member[1], declared->texts,
+	         &profile->binaries);
 }
 
 /*
@@ -129,28 +139,22 @@ read_network(const SbxPath *path, const JsonbValue *object, SbxNames *known,
              SbxProfile *profile)
 {
 	char *claims[SBX_MAX_MEMBERS];
-	JsonbIterator *iterator;
-	JsonbIteratorToken token;
+	JsonbValue key;
 	JsonbValue item;
-	char *key = NULL;
+	SbxWalk walk;
 	int count = 0;
 
 	profile->network = NULL;
 	sbx_jsonb_any_object(path, object);
-	if (object->type == jbvNull)
+	if (object->type != jbvNull)
 	{
-		fill_set(NULL, 0, known, &profile->claims);
-		return;
-	}
-	profile->network = JsonbValueToJsonb(unconstify(JsonbValue *, object));
-	iterator = JsonbIteratorInit(&profile->network->root);
-	(void) JsonbIteratorNext(&iterator, &item, true);
-	while ((token = JsonbIteratorNext(&iterator, &item, true)) != WJB_END_OBJECT)
-	{
-		if (token == WJB_KEY)
-			key = pnstrdup(item.val.string.val, item.val.string.len);
-		else if ((claims[count] = sbx_network_claim(key, &item)) != NULL)
-			count++;
+		profile->network = JsonbValueToJsonb(unconstify(JsonbValue *, object));
+		sbx_walk_start(&walk, &profile->network->root);
+		while (sbx_walk_member(&walk, &key, &item))
+		{
+			if ((claims[count] = sbx_network_claim(&key, &item)) != NULL)
+				count++;
+		}
 	}
 	fill_set(claims, count, known, &profile->claims);
 }
@@ -171,7 +175,7 @@ sbx_profile_parse(const SbxPath *pool, const JsonbValue *document,
 	                      &profile->capabilities);
 	read_resources(SBX_MEMBER(path, keys[1]), &member[1], &profile->resources);
 	read_set(SBX_MEMBER(path, keys[2]), &member[2], texts, &profile->regions);
-	read_image(SBX_MEMBER(path, keys[3]), &member[3], texts, profile);
+	read_image(SBX_MEMBER(path, keys[3]), &member[3], declared, profile);
 	profile->isolation = sbx_jsonb_word(SBX_MEMBER(path, keys[4]), &member[4],
 	                                    sbx_isolation_names, sbx_isolation_count, -1);
 	profile->egress = sbx_jsonb_word(SBX_MEMBER(path, keys[5]), &member[5],

@@ -8,31 +8,28 @@
 #include "core/request.h"
 
 /*
- * A set of interned texts.  Most installations know fewer than 64 of them, so that a
- * set is one word, which stands where the pool stands; the rest is a sorted array.
+ * A set of interned texts.  Most installations know fewer than 64 of them, so that
+ * asking is a look at a word that stands in the pool itself.
  */
 #define SBX_SET_BITS 64
 
 typedef struct SbxSet
 {
 	uint64 bits;  /* numbers below SBX_SET_BITS */
-	int *members; /* the others */
+	int *members; /* the others, sorted */
 	int count;    /* of members */
 } SbxSet;
 
+/* Is a number from SBX_SET_BITS on in the set? */
+extern bool sbx_set_contains_large(const SbxSet *set, int number);
+
+/* -1, which no pool declares, is in no set. */
 static inline bool
 sbx_set_contains(const SbxSet *set, int number)
 {
-	if (number < 0)
-		return false;
-	if (number < SBX_SET_BITS)
-		return (set->bits & (UINT64CONST(1) << number)) != 0;
-	for (int i = 0; i < set->count && set->members[i] <= number; i++)
-	{
-		if (set->members[i] == number)
-			return true;
-	}
-	return false;
+	if (number >= SBX_SET_BITS)
+		return sbx_set_contains_large(set, number);
+	return number >= 0 && (set->bits & (UINT64CONST(1) << number)) != 0;
 }
 
 /* capabilities.timeout.maxSandboxLifetimeMs */

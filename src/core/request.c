@@ -8,6 +8,7 @@
  */
 #include "core/request.h"
 
+#include "core/jsonwalk.h"
 #include "utils/numeric.h"
 
 /*
@@ -28,32 +29,33 @@ sbx_declared_create(MemoryContext context)
 
 	declared->capabilities = sbx_names_create(context);
 	declared->texts = sbx_names_create(context);
+	declared->images = sbx_names_create(context);
 	declared->claims = sbx_names_create(context);
 	for (int i = 0; i < sbx_capability_count; i++)
 		(void) sbx_names_intern(declared->capabilities, sbx_capability_names[i]);
 	return declared;
 }
 
-/* Longest number of a claim: 1e100000 has as many digits as it says. */
+/* Longest number of a claim: 1e300 has as many digits as it says. */
 #define SBX_MAX_CLAIMED_NUMBER 64
 
+/* No key holds a control character, which therefore ends it. */
 static char *
-join_claim(const char *key, char mark, const char *value, size_t length)
+join_claim(const JsonbValue *key, char type, const char *value, int length)
 {
-	size_t key_length = strlen(key);
+	int key_length = key->val.string.len;
 	char *claim = palloc(key_length + length + 3);
 
-	/* No key holds a control character. */
-	memcpy(claim, key, key_length);
+	memcpy(claim, key->val.string.val, key_length);
 	claim[key_length] = '\001';
-	claim[key_length + 1] = mark;
+	claim[key_length + 1] = type;
 	memcpy(claim + key_length + 2, value, length);
 	claim[key_length + 2 + length] = '\0';
 	return claim;
 }
 
 char *
-sbx_network_claim(const char *key, const JsonbValue *value)
+sbx_network_claim(const JsonbValue *key, const JsonbValue *value)
 {
 	char *number;
 
@@ -135,18 +137,30 @@ read_image(const SbxPath *path, const JsonbValue *object, const SbxDeclared *dec
 	request->image_identity = sbx_jsonb_text(SBX_MEMBER(path, keys[0]), &member[0]);
 	if (request->image_identity != NULL)
 		request->image_number =
-		    sbx_names_find(declared->texts, request->image_identity);
+		    sbx_names_find(declared->images, request->image_identity);
 	read_names(SBX_MEMBER(path, keys[1]), &member[1], declared->texts,
 	           &request->binaries);
+}
+
+static void
+read_need(const JsonbValue *key, const JsonbValue *value, const SbxDeclared *declared,
+          SbxNetworkNeed *need)
+{
+	char *claim = sbx_network_claim(key, value);
+
+	need->key = pnstrdup(key->val.string.val, key->val.string.len);
+	need->value = *value;
+	need->is_claim = claim != NULL;
+	need->number = claim == NULL ? -1 : sbx_names_find(declared->claims, claim);
 }
 
 static void
 read_network(const SbxPath *path, const JsonbValue *object, const SbxDeclared *declared,
              SbxRequest *request)
 {
-	JsonbIterator *iterator;
-	JsonbIteratorToken token;
+	JsonbValue key;
 	JsonbValue item;
+	SbxWalk walk;
 	int n = 0;
 
 	sbx_jsonb_any_object(path, object);
@@ -154,23 +168,12 @@ read_network(const SbxPath *path, const JsonbValue *object, const SbxDeclared *d
 		return;
 	request->network = palloc(sizeof(SbxNetworkNeed) *
 	                          (JsonContainerSize(object->val.binary.data) + 1));
-	iterator = JsonbIteratorInit(object->val.binary.data);
-	(void) JsonbIteratorNext(&iterator, &item, true);
-	while ((token = JsonbIteratorNext(&iterator, &item, true)) != WJB_END_OBJECT)
+	sbx_walk_start(&walk, object->val.binary.data);
+	while (sbx_walk_member(&walk, &key, &item))
 	{
-		if (token == WJB_KEY)
-			request->network[n].key =
-			    pnstrdup(item.val.string.val, item.val.string.len);
-		else if (item.type != jbvNull) /* null equals absence: no need */
-		{
-			char *claim = sbx_network_claim(request->network[n].key, &item);
-
-			request->network[n].value = item;
-			request->network[n].is_claim = claim != NULL;
-			request->network[n].number =
-			    claim == NULL ? -1 : sbx_names_find(declared->claims, claim);
-			n++;
-		}
+		/* null equals absence: no need */
+		if (item.type != jbvNull)
+			read_need(&key, &item, declared, &request->network[n++]);
 	}
 	request->network_count = n;
 }

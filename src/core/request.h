@@ -84,7 +84,8 @@ typedef struct SbxRequest
 typedef struct SbxDeclared
 {
 	SbxNames *capabilities; /* the builtin names first */
-	SbxNames *texts;        /* regions, images, binaries, restrictions, semantics */
+	SbxNames *texts;        /* regions, binaries, restrictions, semantics */
+	SbxNames *images;       /* identities: one a pool, so many would crowd the texts */
 	SbxNames *claims;       /* keys of network with their values */
 } SbxDeclared;
 
@@ -94,7 +95,7 @@ extern SbxDeclared *sbx_declared_create(MemoryContext context);
  * A key of network with its value as one text: equal values, equal texts.  NULL for
  * values that are compared the long way.
  */
-extern char *sbx_network_claim(const char *key, const JsonbValue *value);
+extern char *sbx_network_claim(const JsonbValue *key, const JsonbValue *value);
 
 /*
  * Parse and validate.  Raises SB001 naming the first fault in the order of the

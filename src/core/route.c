@@ -434,14 +434,14 @@ select_best(const SbxRequest *request, SbxVerdict *verdicts, int count, int want
 }
 
 /*
- * Move the eligible ones to the front.  Both parts keep their order, which for
- * registered pools is that of the ids: sorting the rejected has nothing to do then.
+ * Move the eligible ones to the front.  Both parts keep their order: registered pools
+ * come sorted by id, so that sorting the rejected finds nothing to do.
  */
 static void
-move_eligible(SbxVerdict *verdicts, int count, int eligible)
+move_eligible(SbxVerdict *verdicts, int count)
 {
 	SbxVerdict *rejected =
-	    palloc_extended(sizeof(SbxVerdict) * (count - eligible + 1), MCXT_ALLOC_HUGE);
+	    palloc_extended(sizeof(SbxVerdict) * (count + 1), MCXT_ALLOC_HUGE);
 	int front = 0;
 	int back = 0;
 
@@ -454,6 +454,19 @@ move_eligible(SbxVerdict *verdicts, int count, int eligible)
 	}
 	memcpy(&verdicts[front], rejected, sizeof(SbxVerdict) * back);
 	pfree(rejected);
+}
+
+/* The eligible by rank; the rejected by id, if anybody looks at them. */
+static void
+order_all(const SbxRouting *routing, SbxVerdict *verdicts, int count, int eligible)
+{
+	SbxRequest *request = unconstify(SbxRequest *, routing->request);
+
+	move_eligible(verdicts, count);
+	qsort_arg(verdicts, eligible, sizeof(SbxVerdict), compare_verdicts, request);
+	if (routing->explain)
+		qsort_arg(&verdicts[eligible], count - eligible, sizeof(SbxVerdict),
+		          compare_verdicts, request);
 }
 
 int
@@ -473,14 +486,7 @@ sbx_route_rank(const SbxRouting *routing, SbxVerdict *verdicts, int count, int w
 	if (!routing->explain && wanted <= SBX_MAX_ATTEMPTS)
 		select_best(request, verdicts, count, wanted);
 	else
-	{
-		move_eligible(verdicts, count, eligible);
-		qsort_arg(verdicts, eligible, sizeof(SbxVerdict), compare_verdicts,
-		          unconstify(SbxRequest *, request));
-		if (routing->explain)
-			qsort_arg(&verdicts[eligible], count - eligible, sizeof(SbxVerdict),
-			          compare_verdicts, unconstify(SbxRequest *, request));
-	}
+		order_all(routing, verdicts, count, eligible);
 	for (int i = 0; i < Min(eligible, routing->explain ? eligible : wanted); i++)
 		verdicts[i].position = i + 1;
 	return eligible;

@@ -181,6 +181,7 @@ explain_rows(const SbxPlan *plan, FunctionCallInfo fcinfo)
 		MemoryContextReset(row_context);
 	}
 	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(row_context);
 }
 
 /*
