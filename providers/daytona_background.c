@@ -186,12 +186,12 @@ daytona_background_executed(SbxOp *op)
 		if (named)
 			return sbx_op_succeed(op, &background->result);
 	}
-	else if (!sbx_daytona_is_passing(op) || !state->acted)
-		return sbx_daytona_fail_in_toolbox(op, NULL);
+	sbx_daytona_note(op, sbx_daytona_toolbox_has_no_sandbox(op) ? "NOT_STARTED" : NULL);
 
 	/* It may be running, and we have no name for it: the session has. */
-	sbx_daytona_note(op, NULL);
-	return daytona_background_compare(op);
+	if (sbx_daytona_is_success(op) || (sbx_daytona_is_passing(op) && state->acted))
+		return daytona_background_compare(op);
+	return daytona_background_give_up(op);
 }
 
 /* --- what is in the session? --------------------------------------------- */
@@ -228,12 +228,17 @@ daytona_background_find(const SbxOp *op, const json_t *session, size_t *count)
 	           : NULL;
 }
 
-/* An empty session that we made is dropped: nothing can start in it any more. */
+/*
+ * Nothing runs, for the reason noted.  An empty session that we made is dropped: it
+ * has a shell, and nothing can start in it any more.
+ */
 static SbxOpWant
 daytona_background_give_up(SbxOp *op)
 {
 	SbxDaytonaBackground *background = op->state;
 
+	if (background->was_there)
+		return sbx_daytona_fail_noted_in_toolbox(op);
 	background->state.tidying = true;
 	return sbx_daytona_send_toolbox(op, "DELETE", background->session_path, NULL,
 	                                daytona_background_dropped);
@@ -265,9 +270,8 @@ daytona_background_compared(SbxOp *op)
 		                         daytona_background_compare);
 	if (!background->state.acted)
 		return sbx_daytona_fail_in_toolbox(op, NULL);
-	if (known && count == 0 && !background->was_there)
-		return daytona_background_give_up(op);
-	return sbx_daytona_fail_noted_in_toolbox(op);
+	return known && count == 0 ? daytona_background_give_up(op)
+	                           : sbx_daytona_fail_noted_in_toolbox(op);
 }
 
 static SbxOpWant
