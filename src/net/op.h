@@ -59,6 +59,8 @@ typedef struct SbxHeader
 	const char *value;  /* may point to a credential; never logged */
 } SbxHeader;
 
+typedef struct SbxOp SbxOp;
+
 typedef struct SbxHttpRequest
 {
 	const char *method; /* GET, POST, PUT, PATCH, DELETE */
@@ -79,6 +81,14 @@ typedef struct SbxHttpRequest
 
 	int64_t timeout_ms;  /* for this exchange; 0 = what is left of the op's */
 	size_t max_response; /* bytes of body accepted; 0 = the driver's limit */
+
+	/*
+	 * For streams: called with each piece of the body of a 200 as it comes, instead of
+	 * collecting it.  False = enough: the exchange ends there, as if it were complete.
+	 * Same rules as for advance(), and it must not change the request.  Never together
+	 * with repeatable: what was taken cannot be given back.
+	 */
+	bool (*take_body)(SbxOp *op, const char *bytes, size_t length);
 } SbxHttpRequest;
 
 /* Where an exchange failed.  A closed set: user functions see these words. */
@@ -133,8 +143,6 @@ typedef enum SbxOpWant
 	SBX_OP_WANT_PAUSE,  /* op->pause_ms: advance again after that long */
 	SBX_OP_WANT_NOTHING /* finished: op->succeeded, result or failure */
 } SbxOpWant;
-
-typedef struct SbxOp SbxOp;
 
 struct SbxOp
 {

@@ -146,12 +146,30 @@ header_callback(char *buffer, size_t size, size_t count, void *arg)
 	return length;
 }
 
+/* Only what answers the question is a stream; an error has a body like any other. */
+static bool
+is_stream(const SbxTransfer *transfer)
+{
+	long status = 0;
+
+	if (transfer->op->request.take_body == NULL)
+		return false;
+	curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
+	return status == 200;
+}
+
 static size_t
 write_callback(char *buffer, size_t size, size_t count, void *arg)
 {
 	SbxTransfer *transfer = arg;
 	size_t length = size * count;
 
+	if (is_stream(transfer))
+	{
+		transfer->enough =
+		    !transfer->op->request.take_body(transfer->op, buffer, length);
+		return transfer->enough ? 0 : length;
+	}
 	if (length > transfer->max_body - transfer->body_length)
 	{
 		transfer->too_large = true;
@@ -315,7 +333,7 @@ set_limits(SbxTransfer *transfer, int64 now)
 	if (code == CURLE_OK)
 		code = curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
 		                        (long) Min(timeout, MAX_CONNECT_MS));
-	if (code == CURLE_OK)
+	if (code == CURLE_OK && request->take_body == NULL)
 		code = curl_easy_setopt(easy, CURLOPT_MAXFILESIZE_LARGE,
 		                        (curl_off_t) transfer->max_body);
 	return code;
@@ -406,6 +424,7 @@ sbx_transfer_start(SbxTransfer *transfer, int64 now)
 	transfer->headers_length = 0;
 	transfer->body_length = 0;
 	transfer->too_large = false;
+	transfer->enough = false;
 	transfer->out_of_memory = false;
 	transfer->denied = false;
 	transfer->resent = false;
@@ -507,6 +526,9 @@ sbx_transfer_record(SbxTransfer *transfer, CURLcode code)
 	SbxHttpResponse *response = &transfer->op->response;
 	long status = 0;
 
+	/* We ended it ourselves. */
+	if (code == CURLE_WRITE_ERROR && transfer->enough)
+		code = CURLE_OK;
 	memset(response, 0, sizeof(*response));
 	response->request_sent = was_request_sent(transfer, code);
 	transfer->op->anything_sent = transfer->sent_before || response->request_sent;

@@ -34,6 +34,7 @@ typedef struct SbxTransfer
 	size_t body_size;
 	size_t max_body;
 	bool too_large;
+	bool enough; /* the operation wants no more of a stream */
 	bool out_of_memory;
 	bool sent_before;   /* op->anything_sent before this exchange */
 	bool denied;        /* our own rules forbid the address */
