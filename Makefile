@@ -44,6 +44,7 @@ OBJS = \
 	src/flow/explain.o \
 	src/flow/builder.o \
 	providers/kinds.o \
+	providers/steps.o \
 	providers/script.o \
 	providers/daytona.o \
 	providers/daytona_toolbox.o \

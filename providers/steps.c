@@ -1,0 +1,307 @@
+/*
+ * steps.c
+ *		The frame of an adapter's operations.
+ */
+#include "providers/steps.h"
+
+#include <string.h>
+
+/* The labels that say which launch made it; the first one's value is the name. */
+#define OWNER_LABEL  "sbx-router-id"
+#define LAUNCH_LABEL "sbx-router-launch"
+
+/* Waiting for a sandbox: fast while it is likely, then ever slower. */
+#define POLL_MS      100
+#define POLL_FAST_MS (5 * 1000)
+#define POLL_MAX_MS  1000
+
+static SbxStep steps_advance;
+static SbxOpWant steps_fail_expired(SbxOp *op);
+
+SbxOp *
+sbx_steps_make(const char *operation, SbxStep *first_step, size_t state_size,
+               size_t first_block, int64_t timeout_ms)
+{
+	SbxOp *op =
+	    sbx_op_create(operation, steps_advance, state_size, first_block, timeout_ms);
+
+	if (op != NULL)
+		((SbxSteps *) op->state)->step = first_step;
+	return op;
+}
+
+/* Some copies may have found no memory: no operation is better than half of one. */
+SbxOp *
+sbx_steps_made(SbxOp *op)
+{
+	if (!op->arena.out_of_memory)
+		return op;
+	sbx_op_free(op);
+	return NULL;
+}
+
+/*
+ * Runs one step and then applies the rules that hold in all of them, so that no
+ * step has to think of lack of memory or time.
+ */
+static SbxOpWant
+steps_advance(SbxOp *op)
+{
+	SbxSteps *steps = op->state;
+	SbxOpWant want = steps->step(op);
+	bool finished = want == SBX_OP_WANT_NOTHING;
+
+	/* What a step built without memory must not be used. */
+	if (op->arena.out_of_memory && !steps->tidying && (!finished || op->succeeded))
+		return sbx_steps_fail(op, steps->sent ? SBX_PHASE_PROTOCOL : SBX_PHASE_NONE,
+		                      NULL);
+
+	/* The last step, too, may use an answer that came in time, but ask no more. */
+	if (op->expired && !finished && steps->result != NULL)
+		return sbx_op_succeed(op, steps->result);
+	if (op->expired && !finished)
+		return steps_fail_expired(op);
+	if (op->expired && !op->succeeded && op->failure.http_status == 0 &&
+	    op->failure.provider_code == NULL)
+		op->failure.provider_code = steps->timeout_code;
+
+	/* From here on nothing is proven, except by an answer. */
+	if (want == SBX_OP_WANT_HTTP)
+	{
+		steps->sent = true;
+		if (steps->allocation == SBX_ALLOCATION_NONE)
+			steps->allocation = SBX_ALLOCATION_UNKNOWN;
+	}
+	return want;
+}
+
+/* --- endings and pauses --------------------------------------------------- */
+
+SbxOpWant
+sbx_steps_refuse(SbxOp *op)
+{
+	return sbx_op_fail(op, SBX_PHASE_NONE, NULL, SBX_ALLOCATION_NONE);
+}
+
+SbxOpWant
+sbx_steps_fail(SbxOp *op, SbxPhase phase, const char *code)
+{
+	SbxSteps *steps = op->state;
+
+	sbx_op_fail(op, phase, code, steps->allocation);
+	op->failure.request_sent |= steps->acted;
+	return SBX_OP_WANT_NOTHING;
+}
+
+SbxOpWant
+sbx_steps_fail_response(SbxOp *op, const char *code)
+{
+	SbxSteps *steps = op->state;
+
+	sbx_op_fail_response(op, code, steps->allocation);
+	op->failure.request_sent |= steps->acted;
+	return SBX_OP_WANT_NOTHING;
+}
+
+void
+sbx_steps_note(SbxOp *op, const char *code)
+{
+	SbxSteps *steps = op->state;
+
+	sbx_steps_fail_response(op, code);
+	steps->noted = op->failure;
+}
+
+/* Not with what tidying up met afterwards. */
+SbxOpWant
+sbx_steps_fail_noted(SbxOp *op, const char *code)
+{
+	SbxSteps *steps = op->state;
+
+	sbx_op_fail(op, steps->noted.phase, code, steps->allocation);
+	op->failure = steps->noted;
+	op->failure.provider_code = code;
+	op->failure.allocation = steps->allocation;
+	op->failure.request_sent |= steps->acted;
+	return SBX_OP_WANT_NOTHING;
+}
+
+/*
+ * "Too late" alone helps nobody: if an attempt was refused before the time was
+ * over, that refusal is the reason, and the flag says that time ended it.
+ */
+static SbxOpWant
+steps_fail_expired(SbxOp *op)
+{
+	SbxSteps *steps = op->state;
+
+	if (steps->noted.phase != SBX_PHASE_NONE)
+		sbx_steps_fail_noted(op, steps->noted.provider_code);
+	else
+	{
+		sbx_steps_fail(op, steps->sent ? SBX_PHASE_RECEIVE : SBX_PHASE_NONE,
+		               steps->timeout_code);
+		op->failure.http_status = 0;
+	}
+	op->failure.timed_out = true;
+	return SBX_OP_WANT_NOTHING;
+}
+
+SbxOpWant
+sbx_steps_pause(SbxOp *op, int64_t ms, SbxStep *next)
+{
+	SbxSteps *steps = op->state;
+
+	steps->waited_ms += ms;
+	steps->step = next;
+	return sbx_op_pause(op, ms);
+}
+
+/* The pauses so far stand for the time: a step has no clock. */
+SbxOpWant
+sbx_steps_wait(SbxOp *op, SbxStep *next)
+{
+	SbxSteps *steps = op->state;
+
+	if (steps->pause_ms == 0)
+		steps->pause_ms = POLL_MS;
+	if (steps->waited_ms >= POLL_FAST_MS)
+		steps->pause_ms += steps->pause_ms / 10;
+	if (steps->pause_ms > POLL_MAX_MS)
+		steps->pause_ms = POLL_MAX_MS;
+	return sbx_steps_pause(op, steps->pause_ms, next);
+}
+
+/* --- answers -------------------------------------------------------------- */
+
+bool
+sbx_steps_may_have_arrived(const SbxOp *op)
+{
+	return op->response.request_sent || op->response.failed_phase == SBX_PHASE_NONE;
+}
+
+bool
+sbx_steps_is_success(const SbxOp *op)
+{
+	return op->response.status >= 200 && op->response.status <= 299;
+}
+
+bool
+sbx_steps_is_passing(const SbxOp *op)
+{
+	const SbxHttpResponse *response = &op->response;
+
+	return (response->status == 0 && !response->too_large) || response->status == 408 ||
+	       response->status == 429 || response->status >= 500;
+}
+
+const char *
+sbx_steps_status_code(const SbxOp *op)
+{
+	switch (op->response.status)
+	{
+		case 401:
+			return "UNAUTHORIZED";
+		case 403:
+			return "FORBIDDEN";
+		case 429:
+			return "RATE_LIMITED";
+	}
+	return NULL;
+}
+
+/*
+ * NULL also for an answer that is something else: a wrong base URL may answer
+ * everything with 200 and a web page.
+ */
+json_t *
+sbx_steps_object(const SbxOp *op, bool allow_nul)
+{
+	json_t *object;
+
+	if (op->response.status == 0)
+		return NULL;
+	object = sbx_json_parse(op->response.body, op->response.body_length, allow_nul);
+	if (object != NULL && !json_is_object(object))
+	{
+		json_decref(object);
+		object = NULL;
+	}
+	return object;
+}
+
+/* --- ids and labels ------------------------------------------------------- */
+
+bool
+sbx_steps_valid_id(const char *id)
+{
+	size_t length;
+
+	if (id == NULL || *id == '\0' || strcmp(id, ".") == 0 || strcmp(id, "..") == 0)
+		return false;
+	length = strlen(id);
+	return length <= SBX_SANDBOX_ID_MAX && strspn(id, SBX_NAME_BYTES) == length;
+}
+
+json_t *
+sbx_steps_json_pairs(const SbxPair *pairs, int count)
+{
+	json_t *object = sbx_json_new_object();
+
+	for (int i = 0; i < count && object != NULL; i++)
+	{
+		if (json_object_set_new(object, pairs[i].key, json_string(pairs[i].value)) == 0)
+			continue;
+		json_decref(object);
+		return NULL;
+	}
+	return object;
+}
+
+SbxOwner
+sbx_steps_owner(const json_t *labels, const char *unique_name, const char *launch_token)
+{
+	const char *owner = sbx_json_string(labels, OWNER_LABEL);
+	const char *token = sbx_json_string(labels, LAUNCH_LABEL);
+
+	if (owner == NULL || strcmp(owner, unique_name) != 0)
+		return SBX_OWNER_STRANGER;
+	if (token == NULL && launch_token == NULL)
+		return SBX_OWNER_OURS;
+	return token != NULL && launch_token != NULL && strcmp(token, launch_token) == 0
+	           ? SBX_OWNER_OURS
+	           : SBX_OWNER_ANOTHER;
+}
+
+const char *
+sbx_steps_copy_string(SbxOp *op, const json_t *object, const char *key)
+{
+	const char *text = sbx_json_string(object, key);
+
+	return text != NULL ? sbx_arena_strdup(&op->arena, text) : NULL;
+}
+
+/* A value that is no text is no label of ours; it is left out. */
+bool
+sbx_steps_take_labels(SbxOp *op, const json_t *labels, SbxSandboxFacts *facts)
+{
+	SbxPair *pairs =
+	    sbx_arena_alloc(&op->arena, (json_object_size(labels) + 1) * sizeof(SbxPair));
+	const char *key;
+	json_t *value;
+
+	if (pairs == NULL)
+		return false;
+	facts->labels = pairs;
+	facts->label_count = 0;
+	json_object_foreach ((json_t *) labels, key, value)
+	{
+		if (!json_is_string(value))
+			continue;
+		pairs[facts->label_count].key = sbx_arena_strdup(&op->arena, key);
+		pairs[facts->label_count].value =
+		    sbx_arena_strdup(&op->arena, json_string_value(value));
+		facts->label_count++;
+	}
+	return true;
+}

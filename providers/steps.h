@@ -1,0 +1,115 @@
+/*
+ * steps.h
+ *		The frame of an adapter's operations.
+ *
+ * An operation is a chain of steps: each looks at the answer the step before asked
+ * for, and names the step that will look at the next one.  A step never keeps a
+ * pointer into an answer; the driver frees it when the step returns.
+ *
+ * Plain C: compiles without PostgreSQL.
+ */
+#ifndef SBX_STEPS_H
+#define SBX_STEPS_H
+
+#include "net/json.h"
+#include "net/op.h"
+#include "providers/provider.h"
+
+typedef SbxOpWant SbxStep(SbxOp *op);
+
+/* Every operation's own state starts with this one. */
+typedef struct SbxSteps
+{
+	SbxStep *step;            /* what the next advance() does */
+	SbxAllocation allocation; /* what a failure now has to say; launch only */
+	bool sent;                /* anything at all */
+	bool acted;               /* the request that changes something went out */
+	int64_t pause_ms;         /* length of the next pause */
+	int64_t waited_ms;        /* sum of pauses: there is no clock here */
+
+	/* The last thing that went wrong; what a failure by timeout reports. */
+	SbxFailure noted;
+	const char *timeout_code; /* when nothing went wrong but the time is over */
+
+	/* The outcome is known (result or noted); only tidying up is left. */
+	bool tidying;
+	void *result;
+} SbxSteps;
+
+/* The first and the last line of every maker; NULL = no memory. */
+extern SbxOp *sbx_steps_make(const char *operation, SbxStep *first_step,
+                             size_t state_size, size_t first_block, int64_t timeout_ms);
+extern SbxOp *sbx_steps_made(SbxOp *op);
+
+/* --- endings and pauses --------------------------------------------------- */
+
+/* Input that this provider can never carry: nothing is sent. */
+extern SbxStep sbx_steps_refuse;
+extern SbxOpWant sbx_steps_fail(SbxOp *op, SbxPhase phase, const char *code);
+
+/* The answer as a failure. */
+extern SbxOpWant sbx_steps_fail_response(SbxOp *op, const char *code);
+
+/* Remember the answer as a failure and go on; fail with it later. */
+extern void sbx_steps_note(SbxOp *op, const char *code);
+extern SbxOpWant sbx_steps_fail_noted(SbxOp *op, const char *code);
+
+extern SbxOpWant sbx_steps_pause(SbxOp *op, int64_t ms, SbxStep *next);
+
+/* The next pause of a wait for a sandbox: short at first, then ever longer. */
+extern SbxOpWant sbx_steps_wait(SbxOp *op, SbxStep *next);
+
+/* --- answers -------------------------------------------------------------- */
+
+/* Could the provider have got the request?  Only a reported failure says no. */
+extern bool sbx_steps_may_have_arrived(const SbxOp *op);
+extern bool sbx_steps_is_success(const SbxOp *op);
+
+/*
+ * Trouble that a later attempt may not meet.  An answer that is too long is none: it
+ * will be as long the next time.
+ */
+extern bool sbx_steps_is_passing(const SbxOp *op);
+
+/* "UNAUTHORIZED", "FORBIDDEN", "RATE_LIMITED": statuses that mean the same everywhere. */
+extern const char *sbx_steps_status_code(const SbxOp *op);
+
+/* The answer as a JSON object, or NULL; the caller owns it. */
+extern json_t *sbx_steps_object(const SbxOp *op, bool allow_nul);
+
+/* --- ids and labels ------------------------------------------------------- */
+
+/* Bytes that need no encoding in a path, of which known ids and names consist. */
+#define SBX_NAME_BYTES                                                                 \
+	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._"
+
+/*
+ * May this become a path segment of a URL?  Only what needs no encoding there, and
+ * not the dot names, which would mean another path.
+ */
+extern bool sbx_steps_valid_id(const char *id);
+
+/* NULL when a text is not UTF-8, or memory is short; the caller owns it. */
+extern json_t *sbx_steps_json_pairs(const SbxPair *pairs, int count);
+
+/* Whose is what was found under the unique name? */
+typedef enum SbxOwner
+{
+	SBX_OWNER_OURS,    /* made by the very launch that is asked about */
+	SBX_OWNER_ANOTHER, /* by another launch of that name, here or by another database */
+	SBX_OWNER_STRANGER /* nothing says that a router made it */
+} SbxOwner;
+
+/* By its labels, an object of texts. */
+extern SbxOwner sbx_steps_owner(const json_t *labels, const char *unique_name,
+                                const char *launch_token);
+
+/* The labels as facts; false = no memory. */
+extern bool
+sbx_steps_take_labels(SbxOp *op, const json_t *labels, SbxSandboxFacts *facts);
+
+/* A copy of a text member, or NULL. */
+extern const char *
+sbx_steps_copy_string(SbxOp *op, const json_t *object, const char *key);
+
+#endif /* SBX_STEPS_H */
