@@ -298,6 +298,21 @@ sbx_script_text(SbxArena *arena, const SbxRunInput *input)
 }
 
 const char *
+sbx_script_marked_text(SbxArena *arena, const SbxRunInput *input)
+{
+	const char *text = script_text(arena, input, false);
+
+	if (text == NULL)
+		return NULL;
+	return sbx_arena_printf(
+	    arena,
+	    "%s; sbx_code=$?; printf '\\001%%s:%%s\\002' %s \"$sbx_code\"; "
+	    "printf '\\001%%s:%%s\\002' %s \"$sbx_code\" >&2; "
+	    "exit \"$sbx_code\"",
+	    text, input->run_id, input->run_id);
+}
+
+const char *
 sbx_script_background_text(SbxArena *arena, const SbxRunInput *input)
 {
 	return script_text(arena, input, true);
@@ -373,6 +388,7 @@ sbx_script_open_stream(SbxArena *arena, size_t needed, size_t maximum)
 
 	stream.maximum = needed < maximum ? needed : maximum;
 	stream.bytes = sbx_arena_alloc(arena, stream.maximum + 1);
+	stream.size = stream.maximum;
 	return stream;
 }
 
@@ -398,6 +414,33 @@ sbx_script_keep(SbxScriptStream *stream, const char *bytes, size_t length)
 	memcpy(stream->bytes + stream->length, bytes, kept);
 	stream->length += kept;
 	return kept;
+}
+
+size_t
+sbx_script_append(SbxArena *arena, SbxScriptStream *stream, const char *bytes,
+                  size_t length)
+{
+	size_t rest = stream->maximum - stream->length;
+	size_t needed = stream->length + (length < rest ? length : rest);
+	size_t size =
+	    stream->size > stream->maximum / 2 ? stream->maximum : stream->size * 2;
+	char *bigger;
+
+	if (needed > stream->size || stream->bytes == NULL)
+	{
+		if (size < needed)
+			size = needed;
+		if (size < 4096 && size < stream->maximum)
+			size = stream->maximum < 4096 ? stream->maximum : 4096;
+		bigger = sbx_arena_alloc(arena, size + 1);
+		if (bigger == NULL)
+			return 0;
+		if (stream->length > 0)
+			memcpy(bigger, stream->bytes, stream->length);
+		stream->bytes = bigger;
+		stream->size = size;
+	}
+	return sbx_script_keep(stream, bytes, length);
 }
 
 /* Standard output first; the two do not share a line. */

@@ -28,7 +28,13 @@ extern bool sbx_script_valid(const SbxRunInput *input);
 extern const char *sbx_script_text(SbxArena *arena, const SbxRunInput *input);
 
 /*
- * The same for a script that nobody waits for: what it writes and its exit code go to
+ * The same, and at its end it prints a mark on both streams: a byte 01, the run id, a
+ * colon, the exit code, and a byte 02.
+ */
+extern const char *sbx_script_marked_text(SbxArena *arena, const SbxRunInput *input);
+
+/*
+ * The same as the first for a script that nobody waits for: what it writes and its exit code go to
  * files in the sandbox, which the texts below read.
  */
 extern const char *
@@ -69,6 +75,7 @@ typedef struct SbxScriptStream
 {
 	char *bytes; /* NULL = there was none, or no memory for it */
 	size_t length;
+	size_t size; /* room for bytes */
 	size_t maximum;
 	bool cut;
 } SbxScriptStream;
@@ -87,6 +94,13 @@ sbx_script_open_stream(SbxArena *arena, size_t needed, size_t maximum);
 /* Append what still fits; returns how many bytes that were. */
 extern size_t
 sbx_script_keep(SbxScriptStream *stream, const char *bytes, size_t length);
+
+/*
+ * The same for a stream of unknown length, of which only the maximum is set: its room
+ * grows.
+ */
+extern size_t sbx_script_append(SbxArena *arena, SbxScriptStream *stream,
+                                const char *bytes, size_t length);
 
 /* Make the log of both when their order is not known. */
 extern void sbx_script_join(SbxArena *arena, SbxScriptOutput *output);

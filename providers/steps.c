@@ -4,6 +4,7 @@
  */
 #include "providers/steps.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* The labels that say which launch made it; the first one's value is the name. */
@@ -304,4 +305,70 @@ sbx_steps_take_labels(SbxOp *op, const json_t *labels, SbxSandboxFacts *facts)
 		facts->label_count++;
 	}
 	return true;
+}
+
+/* --- listings ------------------------------------------------------------- */
+
+bool
+sbx_steps_add_found(SbxOp *op, SbxFoundSandboxes *found, const SbxSandboxFacts *facts)
+{
+	if (facts == NULL || facts->sandbox_id == NULL)
+		return false;
+	if (found->count == found->size)
+	{
+		int size = found->size == 0 ? 64 : found->size * 2;
+		SbxSandboxFacts *bigger =
+		    sbx_arena_alloc(&op->arena, (size_t) size * sizeof(SbxSandboxFacts));
+
+		if (bigger == NULL)
+			return false;
+		if (found->count > 0)
+			memcpy(bigger, found->sandboxes,
+			       (size_t) found->count * sizeof(SbxSandboxFacts));
+		found->sandboxes = bigger;
+		found->size = size;
+	}
+	found->sandboxes[found->count++] = *facts;
+	return true;
+}
+
+static int
+compare_ids(const void *left, const void *right)
+{
+	return strcmp(((const SbxSandboxFacts *) left)->sandbox_id,
+	              ((const SbxSandboxFacts *) right)->sandbox_id);
+}
+
+/* One can be on two pages, if something before it was deleted in between. */
+void
+sbx_steps_settle_found(SbxFoundSandboxes *found, SbxFindResult *result)
+{
+	int kept = 0;
+
+	if (found->count > 0)
+		qsort(found->sandboxes, (size_t) found->count, sizeof(SbxSandboxFacts),
+		      compare_ids);
+	for (int i = 0; i < found->count; i++)
+	{
+		if (kept == 0 ||
+		    compare_ids(&found->sandboxes[kept - 1], &found->sandboxes[i]) != 0)
+			found->sandboxes[kept++] = found->sandboxes[i];
+	}
+	result->sandboxes = found->sandboxes;
+	result->count = kept;
+}
+
+bool
+sbx_steps_next_page(SbxOp *op, const char **seen, int *count, int maximum,
+                    const char *cursor)
+{
+	for (int i = 0; i < *count; i++)
+	{
+		if (strcmp(seen[i], cursor) == 0)
+			return false;
+	}
+	if (*cursor == '\0' || *count == maximum)
+		return false;
+	seen[*count] = sbx_arena_strdup(&op->arena, cursor);
+	return seen[(*count)++] != NULL;
 }

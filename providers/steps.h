@@ -108,6 +108,30 @@ extern SbxOwner sbx_steps_owner(const json_t *labels, const char *unique_name,
 extern bool
 sbx_steps_take_labels(SbxOp *op, const json_t *labels, SbxSandboxFacts *facts);
 
+/* --- listings ------------------------------------------------------------- */
+
+/* What the pages of a listing have shown so far; zeroed is none. */
+typedef struct SbxFoundSandboxes
+{
+	SbxSandboxFacts *sandboxes;
+	int count;
+	int size; /* room */
+} SbxFoundSandboxes;
+
+/* Facts without an id, or none at all, are no sandbox: false. */
+extern bool
+sbx_steps_add_found(SbxOp *op, SbxFoundSandboxes *found, const SbxSandboxFacts *facts);
+
+/* Each of them once, by id. */
+extern void sbx_steps_settle_found(SbxFoundSandboxes *found, SbxFindResult *result);
+
+/*
+ * The cursor of the next page, kept in seen.  False = it came before, so that reading
+ * would go round for ever, or there are too many.
+ */
+extern bool sbx_steps_next_page(SbxOp *op, const char **seen, int *count, int maximum,
+                                const char *cursor);
+
 /* A copy of a text member, or NULL. */
 extern const char *
 sbx_steps_copy_string(SbxOp *op, const json_t *object, const char *key);
