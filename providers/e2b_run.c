@@ -120,6 +120,12 @@ e2b_run_extended(SbxOp *op)
 		return sbx_steps_fail_response(op, sbx_steps_status_code(op));
 	if (strlen(run->text) <= E2B_ARGUMENT_MAX)
 		return e2b_run_execute(op, run->text);
+
+	/* A shell reads all of a file before it does the first thing in it. */
+	run->text =
+	    sbx_arena_printf(&op->arena, "rm -f /tmp/.%s.sh; %s", run->run_id, run->text);
+	if (run->text == NULL)
+		return sbx_steps_fail(op, SBX_PHASE_NONE, NULL);
 	path = sbx_arena_printf(&op->arena, "/files?path=%%2Ftmp%%2F.%s.sh", run->run_id);
 	return sbx_e2b_send_envd(op, "POST", path, "application/octet-stream", run->text,
 	                         strlen(run->text), e2b_run_stored);
@@ -132,9 +138,8 @@ e2b_run_stored(SbxOp *op)
 
 	if (!sbx_steps_is_success(op))
 		return sbx_e2b_fail_in_envd(op, sbx_steps_status_code(op));
-	return e2b_run_execute(op, sbx_arena_printf(&op->arena,
-	                                            ". /tmp/.%s.sh; rm -f /tmp/.%s.sh",
-	                                            run->run_id, run->run_id));
+	return e2b_run_execute(op,
+	                       sbx_arena_printf(&op->arena, ". /tmp/.%s.sh", run->run_id));
 }
 
 /* --- what came out of it -------------------------------------------------- */
@@ -180,9 +185,6 @@ e2b_ran_out_of_time(const SbxOp *op)
 	       (process->ended && process->killed);
 }
 
-/*
- * Kill what may be running.  The session of a killed script has a group of its own.
- */
 static SbxOpWant
 e2b_run_kill(SbxOp *op)
 {

@@ -8,6 +8,7 @@
  * that shell instead of the script, and a command that reads would swallow what is
  * meant for it.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "providers/script.h"
@@ -221,11 +222,15 @@ script_write_child(ScriptText *text, const char *argument, const ScriptText *inn
 	script_add(text, " </dev/null); exit $?) 9>&2; sbx_code=$?; ");
 }
 
-/* Before and after a child that nobody waits for: its output goes to files. */
+/*
+ * Before and after a child that nobody waits for: its output goes to files.  A text that
+ * is delivered twice does nothing the second time.
+ */
 static void
 script_open_background(ScriptText *text)
 {
-	script_add(text, "(umask 077; : >\"$sbx_pid.out\"; : >\"$sbx_pid.err\"); { ");
+	script_add(text, "if mkdir \"$sbx_pid.once\" 2>/dev/null; then "
+	                 "(umask 077; : >\"$sbx_pid.out\"; : >\"$sbx_pid.err\"); { ");
 }
 
 static void
@@ -233,7 +238,7 @@ script_close_background(ScriptText *text)
 {
 	script_add(text, "} >\"$sbx_pid.out\" 2>\"$sbx_pid.err\"; "
 	                 "echo \"$sbx_code\" >\"$sbx_pid.exit.new\" && "
-	                 "mv -f \"$sbx_pid.exit.new\" \"$sbx_pid.exit\"; ");
+	                 "mv -f \"$sbx_pid.exit.new\" \"$sbx_pid.exit\"; fi; ");
 }
 
 /*
@@ -332,8 +337,9 @@ const char *
 sbx_script_clear_text(SbxArena *arena, const char *run_id)
 {
 	return sbx_arena_printf(arena,
-	                        "sbx_file=" SCRIPT_FILE "%s; rm -f \"$sbx_file\" "
-	                        "\"$sbx_file.out\" \"$sbx_file.err\" \"$sbx_file.exit\"",
+	                        "sbx_file=" SCRIPT_FILE "%s; rm -rf \"$sbx_file\" "
+	                        "\"$sbx_file.out\" \"$sbx_file.err\" \"$sbx_file.exit\" "
+	                        "\"$sbx_file.once\"",
 	                        run_id);
 }
 
@@ -354,6 +360,65 @@ sbx_script_status_text(SbxArena *arena, const char *run_id)
 	                        "echo " SBX_SCRIPT_RUNNING "; "
 	                        "else sbx_end || echo " SBX_SCRIPT_LOST "; fi; }",
 	                        run_id);
+}
+
+const char *
+sbx_script_claim_text(SbxArena *arena, const char *run_id, const char *fingerprint)
+{
+	return sbx_arena_printf(
+	    arena,
+	    "if mkdir " SCRIPT_FILE "%s.claim 2>/dev/null; then echo %s >" SCRIPT_FILE
+	    "%s.claim/by; echo new; else cat " SCRIPT_FILE "%s.claim/by; %s; fi",
+	    run_id, fingerprint, run_id, run_id, sbx_script_status_text(arena, run_id));
+}
+
+/* FNV-1a: the texts are the caller's own, so nobody gains from two that collide. */
+const char *
+sbx_script_fingerprint(SbxArena *arena, const char *text)
+{
+	uint64_t hash = UINT64_C(14695981039346656037);
+
+	for (; *text != '\0'; text++)
+		hash = (hash ^ (unsigned char) *text) * UINT64_C(1099511628211);
+	return sbx_arena_printf(arena, "%016llx", (unsigned long long) hash);
+}
+
+/* One to three digits and a line break, at most 255; -1 = something else. */
+static int
+script_read_exit_code(const char *text)
+{
+	char *end;
+	long code;
+
+	if (*text < '0' || *text > '9')
+		return -1;
+	code = strtol(text, &end, 10);
+	if (end - text > 3 || code > 255 || (*end != '\0' && strcmp(end, "\n") != 0))
+		return -1;
+	return (int) code;
+}
+
+static bool
+script_is_word(const char *text, const char *word)
+{
+	size_t length = strlen(word);
+
+	return strncmp(text, word, length) == 0 &&
+	       (text[length] == '\0' || strcmp(text + length, "\n") == 0);
+}
+
+SbxScriptWord
+sbx_script_read_status(const char *printed, int *exit_code)
+{
+	*exit_code = script_read_exit_code(printed);
+	if (*exit_code >= 0)
+		return SBX_SCRIPT_ENDED;
+	if (script_is_word(printed, SBX_SCRIPT_RUNNING))
+		return SBX_SCRIPT_IS_RUNNING;
+	if (script_is_word(printed, SBX_SCRIPT_LOST))
+		return SBX_SCRIPT_IS_LOST;
+	return script_is_word(printed, SBX_SCRIPT_NOTHING) ? SBX_SCRIPT_IS_NOTHING
+	                                                   : SBX_SCRIPT_GARBAGE;
 }
 
 const char *

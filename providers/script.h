@@ -40,6 +40,31 @@ extern const char *sbx_script_marked_text(SbxArena *arena, const SbxRunInput *in
 extern const char *
 sbx_script_background_text(SbxArena *arena, const SbxRunInput *input);
 
+/*
+ * Claims the run id for a script with that fingerprint.  Prints "new" if nobody had;
+ * otherwise the fingerprint of who has, and what sbx_script_status_text() prints.
+ */
+extern const char *
+sbx_script_claim_text(SbxArena *arena, const char *run_id, const char *fingerprint);
+
+/* Equal texts, equal fingerprints: 16 hex digits. */
+extern const char *sbx_script_fingerprint(SbxArena *arena, const char *text);
+
+/*
+ * What a status text printed.  SBX_SCRIPT_ENDED has an exit code; everything that no
+ * status text prints is SBX_SCRIPT_GARBAGE.
+ */
+typedef enum SbxScriptWord
+{
+	SBX_SCRIPT_ENDED,
+	SBX_SCRIPT_IS_RUNNING,
+	SBX_SCRIPT_IS_LOST,
+	SBX_SCRIPT_IS_NOTHING,
+	SBX_SCRIPT_GARBAGE
+} SbxScriptWord;
+
+extern SbxScriptWord sbx_script_read_status(const char *printed, int *exit_code);
+
 /* Removes what a background script of that run left. */
 extern const char *sbx_script_clear_text(SbxArena *arena, const char *run_id);
 
