@@ -46,6 +46,16 @@ OBJS = \
 	providers/kinds.o \
 	providers/steps.o \
 	providers/script.o \
+	providers/connect.o \
+	providers/e2b.o \
+	providers/e2b_process.o \
+	providers/e2b_launch.o \
+	providers/e2b_look.o \
+	providers/e2b_power.o \
+	providers/e2b_run.o \
+	providers/e2b_background.o \
+	providers/e2b_files.o \
+	providers/e2b_destroy.o \
 	providers/daytona.o \
 	providers/daytona_toolbox.o \
 	providers/daytona_launch.o \

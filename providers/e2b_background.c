@@ -163,7 +163,7 @@ e2b_background_claimed(SbxOp *op)
 	if (rest == NULL || (size_t) (rest - printed) != strlen(background->fingerprint) ||
 	    strncmp(printed, background->fingerprint, (size_t) (rest - printed)) != 0)
 		return sbx_steps_fail_response(op, "SESSION_IN_USE");
-	return sbx_script_read_status(rest + 1, &exit_code) == SBX_SCRIPT_IS_NOTHING
+	return sbx_script_read_status(rest + 1, &exit_code) == SBX_SCRIPT_IS_CLAIMED
 	           ? sbx_e2b_spawn(op, background->text, e2b_background_spawned)
 	           : e2b_background_reconciled(op);
 }
@@ -265,6 +265,7 @@ e2b_status_read(SbxOp *op)
 			status->has_ended = true;
 			return sbx_op_succeed(op, status);
 		case SBX_SCRIPT_IS_RUNNING:
+		case SBX_SCRIPT_IS_CLAIMED:
 			return sbx_op_succeed(op, status);
 		case SBX_SCRIPT_IS_LOST:
 			return sbx_steps_fail_response(op, "SCRIPT_LOST");

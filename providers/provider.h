@@ -327,5 +327,6 @@ extern const SbxProviderKind *const sbx_provider_kinds[];
 extern const SbxProviderKind *sbx_provider_kind_find(const char *name);
 
 extern const SbxProviderKind sbx_kind_daytona;
+extern const SbxProviderKind sbx_kind_e2b;
 
 #endif /* SBX_PROVIDER_H */

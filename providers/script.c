@@ -350,16 +350,19 @@ sbx_script_clear_text(SbxArena *arena, const char *run_id)
 const char *
 sbx_script_status_text(SbxArena *arena, const char *run_id)
 {
-	return sbx_arena_printf(arena,
-	                        "sbx_file=" SCRIPT_FILE "%s; "
-	                        "sbx_end() { [ -f \"$sbx_file.exit\" ] && "
-	                        "cat \"$sbx_file.exit\"; }; "
-	                        "sbx_end || { sbx_pid=$(cat \"$sbx_file\" 2>/dev/null); "
-	                        "if [ -z \"$sbx_pid\" ]; then echo " SBX_SCRIPT_NOTHING "; "
-	                        "elif kill -0 \"-$sbx_pid\" 2>/dev/null; then "
-	                        "echo " SBX_SCRIPT_RUNNING "; "
-	                        "else sbx_end || echo " SBX_SCRIPT_LOST "; fi; }",
-	                        run_id);
+	return sbx_arena_printf(
+	    arena,
+	    "sbx_file=" SCRIPT_FILE "%s; "
+	    "sbx_end() { [ -f \"$sbx_file.exit\" ] && "
+	    "cat \"$sbx_file.exit\"; }; "
+	    "sbx_end || { sbx_pid=$(cat \"$sbx_file\" 2>/dev/null); "
+	    "if [ -z \"$sbx_pid\" ] && [ -d \"$sbx_file.claim\" ]; then "
+	    "echo " SBX_SCRIPT_CLAIMED "; "
+	    "elif [ -z \"$sbx_pid\" ]; then echo " SBX_SCRIPT_NOTHING "; "
+	    "elif kill -0 \"-$sbx_pid\" 2>/dev/null; then "
+	    "echo " SBX_SCRIPT_RUNNING "; "
+	    "else sbx_end || echo " SBX_SCRIPT_LOST "; fi; }",
+	    run_id);
 }
 
 const char *
@@ -415,6 +418,8 @@ sbx_script_read_status(const char *printed, int *exit_code)
 		return SBX_SCRIPT_ENDED;
 	if (script_is_word(printed, SBX_SCRIPT_RUNNING))
 		return SBX_SCRIPT_IS_RUNNING;
+	if (script_is_word(printed, SBX_SCRIPT_CLAIMED))
+		return SBX_SCRIPT_IS_CLAIMED;
 	if (script_is_word(printed, SBX_SCRIPT_LOST))
 		return SBX_SCRIPT_IS_LOST;
 	return script_is_word(printed, SBX_SCRIPT_NOTHING) ? SBX_SCRIPT_IS_NOTHING
@@ -424,8 +429,10 @@ sbx_script_read_status(const char *printed, int *exit_code)
 const char *
 sbx_script_log_text(SbxArena *arena, const char *run_id, bool of_errors, size_t maximum)
 {
-	return sbx_arena_printf(arena, "head -c %zu " SCRIPT_FILE "%s.%s 2>/dev/null",
-	                        maximum, run_id, of_errors ? "err" : "out");
+	return sbx_arena_printf(arena,
+	                        "head -c %zu " SCRIPT_FILE
+	                        "%s.%s 2>/dev/null || [ -d " SCRIPT_FILE "%s.claim ]",
+	                        maximum, run_id, of_errors ? "err" : "out", run_id);
 }
 
 const char *

@@ -60,6 +60,7 @@ typedef enum SbxScriptWord
 	SBX_SCRIPT_IS_RUNNING,
 	SBX_SCRIPT_IS_LOST,
 	SBX_SCRIPT_IS_NOTHING,
+	SBX_SCRIPT_IS_CLAIMED,
 	SBX_SCRIPT_GARBAGE
 } SbxScriptWord;
 
@@ -73,12 +74,13 @@ extern const char *sbx_script_clear_text(SbxArena *arena, const char *run_id);
  * these words.  Nothing is known of one whose shell has not got to it yet, either.
  */
 #define SBX_SCRIPT_NOTHING "nothing"
+#define SBX_SCRIPT_CLAIMED "claimed" /* no more than that, yet */
 #define SBX_SCRIPT_RUNNING "running"
 #define SBX_SCRIPT_LOST    "lost" /* it will never have an exit code */
 
 extern const char *sbx_script_status_text(SbxArena *arena, const char *run_id);
 
-/* Prints the head of one of its streams. */
+/* Prints the head of one of its streams; fails if there is no such script. */
 extern const char *sbx_script_log_text(SbxArena *arena, const char *run_id,
                                        bool of_errors, size_t maximum);
 
