@@ -4,8 +4,6 @@
  */
 #include "unit.h"
 
-static Account account;
-
 static SbxOp *
 make_destroy(const char *id, const char *name)
 {
