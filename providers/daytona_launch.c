@@ -214,6 +214,9 @@ static const SbxDaytonaRefusal daytona_refusals[] = {
     {400, "Snapshot ", " not found", SBX_ALLOCATION_NONE, "SNAPSHOT_NOT_FOUND"},
     {400, "Snapshot ", " is not available in region", SBX_ALLOCATION_NONE,
      "SNAPSHOT_NOT_IN_REGION"},
+
+    /* Its state, when that is not the one to start from. */
+    {400, "Snapshot ", " is ", SBX_ALLOCATION_NONE, "SNAPSHOT_NOT_READY"},
     {400, "", " does not have a default region", SBX_ALLOCATION_NONE,
      "NO_DEFAULT_REGION"},
 
