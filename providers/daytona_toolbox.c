@@ -351,6 +351,7 @@ sbx_daytona_fail_noted_in_toolbox(SbxOp *op)
 static SbxOpWant
 daytona_toolbox_confirmed(SbxOp *op)
 {
+	SbxDaytonaState *state = op->state;
 	bool gone = op->response.status == 404;
 
 	if (op->response.status == 200)
@@ -360,5 +361,6 @@ daytona_toolbox_confirmed(SbxOp *op)
 		gone = sandbox != NULL && sbx_daytona_sandbox_state(sandbox) == SBX_STATE_GONE;
 		json_decref(sandbox);
 	}
-	return sbx_daytona_fail_noted(op, gone ? "SANDBOX_GONE" : NULL);
+	return sbx_daytona_fail_noted(op,
+	                              gone ? "SANDBOX_GONE" : state->noted.provider_code);
 }
