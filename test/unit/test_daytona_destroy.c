@@ -219,7 +219,8 @@ second_looks(void)
 	drive_pause_over(&drive);
 	asks(&drive, "DELETE", SANDBOX, "deleted again");
 	drive_expire(&drive);
-	fails(&drive, SBX_PHASE_RECEIVE, 0, NULL, SBX_ALLOCATION_UNKNOWN, "time over");
+	fails(&drive, SBX_PHASE_REMOTE, 503, NULL, SBX_ALLOCATION_UNKNOWN,
+	      "time over: the trouble before is told, not that it was cut short");
 	ok(drive.op->failure.timed_out && drive.op->failure.request_sent, "flags");
 	drive_end(&drive);
 
