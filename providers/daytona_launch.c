@@ -110,8 +110,15 @@ daytona_launch_made(SbxOp *op, const json_t *sandbox)
 		return sbx_daytona_fail_toolbox(op);
 	if (!launch->detached)
 		return sbx_daytona_await_ready(op);
-	if (sbx_daytona_sandbox_state(sandbox) == SBX_STATE_FAILED)
-		return sbx_daytona_fail_response(op, "SANDBOX_FAILED");
+	switch (sbx_daytona_sandbox_state(sandbox))
+	{
+		case SBX_STATE_FAILED:
+			return sbx_daytona_fail_response(op, "SANDBOX_FAILED");
+		case SBX_STATE_GONE:
+			return sbx_daytona_fail_response(op, "SANDBOX_GONE");
+		default:
+			break;
+	}
 	return sbx_op_succeed(op, sbx_daytona_facts(op, sandbox));
 }
 

@@ -441,6 +441,7 @@ main(void)
 	test_json();
 	test_daytona_wire();
 	test_daytona_launch();
+	test_daytona_detached();
 	test_daytona_refusals();
 	test_daytona_ready();
 	test_daytona_toolbox();

@@ -26,6 +26,7 @@ extern void test_op(void);
 extern void test_json(void);
 extern void test_daytona_wire(void);
 extern void test_daytona_launch(void);
+extern void test_daytona_detached(void);
 extern void test_daytona_refusals(void);
 extern void test_daytona_ready(void);
 extern void test_daytona_toolbox(void);
