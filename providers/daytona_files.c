@@ -107,10 +107,7 @@ daytona_file_at_home(SbxOp *op)
 
 /* --- refusals ----------------------------------------------------------- */
 
-/*
- * The toolbox's own codes where it gives one, else what its status means here.  An
- * archived sandbox has no container to ask, which is a 404, too.
- */
+/* The toolbox's own codes where it gives one, else what its status means here. */
 static const char *
 daytona_file_code(const SbxOp *op)
 {
@@ -128,8 +125,7 @@ daytona_file_code(const SbxOp *op)
 	json_decref(answer);
 	if (code != NULL)
 		return code;
-	if (sbx_daytona_toolbox_has_no_sandbox(op) ||
-	    sbx_daytona_message_has(op, "container not found"))
+	if (sbx_daytona_toolbox_has_no_sandbox(op))
 		return "NOT_STARTED";
 	switch (op->response.status)
 	{
