@@ -58,7 +58,7 @@ OBJS = \
 	providers/daytona_destroy.o
 
 # The suites that need no emulator and no network.
-REGRESS = install registration policy credentials requests routing names registry vectors errors privileges triggers events
+REGRESS = install registration policy credentials requests routing names registry vectors errors operations privileges triggers events
 REGRESS_OPTS = --inputdir=. --load-extension=sbx_router
 
 ISOLATION = concurrent_registration
