@@ -54,7 +54,12 @@ OBJS = \
 	providers/daytona.o \
 	providers/daytona_toolbox.o \
 	providers/daytona_launch.o \
+	providers/daytona_ready.o \
+	providers/daytona_look.o \
+	providers/daytona_power.o \
 	providers/daytona_run.o \
+	providers/daytona_background.o \
+	providers/daytona_files.o \
 	providers/daytona_destroy.o
 
 # The suites that need no emulator and no network.
