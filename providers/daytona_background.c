@@ -33,6 +33,7 @@ typedef struct SbxDaytonaBackground
 	const char *session_path;
 	const char *command; /* as the session will have it */
 	const char *command_body;
+	const char *clear_body;
 	int tries;
 	bool was_there; /* the session, before this start */
 	SbxStartedScript result;
@@ -41,10 +42,13 @@ typedef struct SbxDaytonaBackground
 static SbxDaytonaStep daytona_background_start;
 static SbxDaytonaStep daytona_background_open;
 static SbxDaytonaStep daytona_background_opened;
+static SbxDaytonaStep daytona_background_clear;
+static SbxDaytonaStep daytona_background_cleared;
 static SbxDaytonaStep daytona_background_execute;
 static SbxDaytonaStep daytona_background_executed;
 static SbxDaytonaStep daytona_background_compare;
 static SbxDaytonaStep daytona_background_compared;
+static SbxDaytonaStep daytona_background_give_up;
 static SbxDaytonaStep daytona_background_dropped;
 
 SbxOp *
@@ -71,8 +75,11 @@ sbx_daytona_start_script(const SbxAccount *account, const SbxTarget *target,
 		background->command = sbx_script_background_text(&op->arena, input);
 		background->command_body =
 		    sbx_daytona_session_body(&op->arena, background->command, true);
+		background->clear_body = sbx_daytona_command_body(
+		    &op->arena, sbx_script_clear_text(&op->arena, input->run_id),
+		    DAYTONA_PRINT_SECONDS);
 	}
-	if (background->command_body == NULL)
+	if (background->command_body == NULL || background->clear_body == NULL)
 		background->state.step = sbx_daytona_refuse;
 	return sbx_daytona_made_op(op);
 }
@@ -102,11 +109,36 @@ daytona_background_opened(SbxOp *op)
 	SbxDaytonaBackground *background = op->state;
 
 	if (sbx_daytona_is_success(op))
-		return daytona_background_execute(op);
+		return daytona_background_clear(op);
 	if (op->response.status != 409)
 		return sbx_daytona_fail_in_toolbox(op, NULL);
 	background->was_there = true;
 	return daytona_background_compare(op);
+}
+
+/*
+ * An earlier script of a session of that name has left its files.  They must be gone
+ * before the new one is there: its status would be the old one's.
+ */
+static SbxOpWant
+daytona_background_clear(SbxOp *op)
+{
+	SbxDaytonaBackground *background = op->state;
+	SbxOpWant want =
+	    sbx_daytona_send_toolbox(op, "POST", "/process/execute", background->clear_body,
+	                             daytona_background_cleared);
+
+	op->request.repeatable = true;
+	return want;
+}
+
+static SbxOpWant
+daytona_background_cleared(SbxOp *op)
+{
+	if (op->response.status == 200)
+		return daytona_background_execute(op);
+	sbx_daytona_note(op, NULL);
+	return daytona_background_give_up(op);
 }
 
 static SbxOpWant
@@ -154,12 +186,12 @@ daytona_background_executed(SbxOp *op)
 		if (named)
 			return sbx_op_succeed(op, &background->result);
 	}
-	else if (!sbx_daytona_is_passing(op) || !state->acted)
-		return sbx_daytona_fail_in_toolbox(op, NULL);
+	sbx_daytona_note(op, sbx_daytona_toolbox_has_no_sandbox(op) ? "NOT_STARTED" : NULL);
 
 	/* It may be running, and we have no name for it: the session has. */
-	sbx_daytona_note(op, NULL);
-	return daytona_background_compare(op);
+	if (sbx_daytona_is_success(op) || (sbx_daytona_is_passing(op) && state->acted))
+		return daytona_background_compare(op);
+	return daytona_background_give_up(op);
 }
 
 /* --- what is in the session? --------------------------------------------- */
@@ -196,12 +228,17 @@ daytona_background_find(const SbxOp *op, const json_t *session, size_t *count)
 	           : NULL;
 }
 
-/* An empty session that we made is dropped: nothing can start in it any more. */
+/*
+ * Nothing runs, for the reason noted.  An empty session that we made is dropped: it
+ * has a shell, and nothing can start in it any more.
+ */
 static SbxOpWant
 daytona_background_give_up(SbxOp *op)
 {
 	SbxDaytonaBackground *background = op->state;
 
+	if (background->was_there)
+		return sbx_daytona_fail_noted_in_toolbox(op);
 	background->state.tidying = true;
 	return sbx_daytona_send_toolbox(op, "DELETE", background->session_path, NULL,
 	                                daytona_background_dropped);
@@ -224,7 +261,7 @@ daytona_background_compared(SbxOp *op)
 		return sbx_op_succeed(op, &background->result);
 	}
 	if (known && !background->state.acted)
-		return count == 0 ? daytona_background_execute(op)
+		return count == 0 ? daytona_background_clear(op)
 		                  : sbx_daytona_fail_response(op, "SESSION_IN_USE");
 
 	/* Not yet there, or not seen: an answer was lost a moment ago. */
@@ -233,9 +270,8 @@ daytona_background_compared(SbxOp *op)
 		                         daytona_background_compare);
 	if (!background->state.acted)
 		return sbx_daytona_fail_in_toolbox(op, NULL);
-	if (known && count == 0 && !background->was_there)
-		return daytona_background_give_up(op);
-	return sbx_daytona_fail_noted_in_toolbox(op);
+	return known && count == 0 ? daytona_background_give_up(op)
+	                           : sbx_daytona_fail_noted_in_toolbox(op);
 }
 
 static SbxOpWant

@@ -313,6 +313,15 @@ sbx_script_kill_text(SbxArena *arena, const char *run_id)
 	                        run_id, run_id);
 }
 
+const char *
+sbx_script_clear_text(SbxArena *arena, const char *run_id)
+{
+	return sbx_arena_printf(arena,
+	                        "sbx_file=" SCRIPT_FILE "%s; rm -f \"$sbx_file\" "
+	                        "\"$sbx_file.out\" \"$sbx_file.err\" \"$sbx_file.exit\"",
+	                        run_id);
+}
+
 /*
  * The exit code counts, whatever runs; it is asked for twice because it may have come
  * while the process was looked for.

@@ -29,10 +29,13 @@ extern const char *sbx_script_text(SbxArena *arena, const SbxRunInput *input);
 
 /*
  * The same for a script that nobody waits for: what it writes and its exit code go to
- * files in the sandbox, which the two texts below read.
+ * files in the sandbox, which the texts below read.
  */
 extern const char *
 sbx_script_background_text(SbxArena *arena, const SbxRunInput *input);
+
+/* Removes what a background script of that run left. */
+extern const char *sbx_script_clear_text(SbxArena *arena, const char *run_id);
 
 /*
  * Prints what is known of the background script of that run: its exit code, or one of
