@@ -60,7 +60,9 @@ static const Advice advice_for_codes[] = {
     {"SANDBOX_FAILED", NULL,
      gettext_noop("The provider says that the sandbox failed.  Use sbx_destroy() to "
                   "remove it.")},
-    {"NOT_STARTED", NULL, gettext_noop("Use sbx_start() to start the sandbox first.")},
+    {"NOT_STARTED", NULL,
+     gettext_noop(
+         "Use sbx_start() to start it, or sbx_wait_ready() while it is starting.")},
     {"STOP_WOULD_DESTROY", NULL,
      gettext_noop("The provider deletes this sandbox as soon as it is stopped.  Use "
                   "sbx_destroy() where that is wanted.")},

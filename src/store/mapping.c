@@ -229,7 +229,10 @@ sbx_mapping_find(const char *provider_id, const char *const *sandbox_ids, int co
 	sbx_catalog_begin(&scope);
 	sbx_catalog_execute(&select_ids, values, NULL);
 	for (uint64 n = 0; n < SPI_processed; n++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		keep_own_id(&scope, n, ids);
+	}
 	sbx_catalog_end(&scope);
 	return ids;
 }
