@@ -14,7 +14,7 @@ my $marker = 'text-of-the-provider-4711';
 sub is_silent { return $_[0]->everything !~ /\Q$marker\E|\Q$key\E/ ? 1 : 0 }
 my %refusal = (
 	action => 'status',
-	body   => { statusCode => 403, message => $marker, code => $marker, error => $marker });
+	body => { statusCode => 403, message => $marker, code => $marker, error => $marker });
 
 my $sbx = SbxTest->new(
 	conf => q{
@@ -63,14 +63,14 @@ sub run { return $sbx->run($s, @_) }
 #
 
 {
-	$sbx->config(startDelayMs => 1500);
+	$sbx->config(startDelayMs => 3000);
 	my $mark = $sbx->mark;
-	my $id   = $s->value('SELECT sbx_provision_detached($1)',
+	my $id = $s->value('SELECT sbx_provision_detached($1)',
 		'{"launch":{"name":"detached","labels":{"team":"a"},"env":{"GIVEN":"at launch"}}}');
 
-	is($sbx->creates($mark),                              1, 'detached: one create is sent');
+	is($sbx->creates($mark), 1, 'detached: one create is sent');
 	is($sbx->count('POST', $SbxTest::path{probe}, $mark), 0, 'detached: readiness is not probed');
-	is(recorded($id), 'starting',                            'detached: the row says starting');
+	is(recorded($id), 'starting', 'detached: the row says starting');
 	is($s->value('SELECT state FROM sbx_get($1)', $id), 'starting', 'sbx_get says the same');
 	is( failure("SELECT sbx_run_script('$id', 'true')"),
 		'SB008 NOT_STARTED',
@@ -83,10 +83,10 @@ sub run { return $sbx->run($s, @_) }
 	is($s->value("SELECT sbx_wait_ready('$id')"),
 		't', 'sbx_wait_ready: true in a read-only transaction, too');
 	$s->query('COMMIT');
-	is(recorded($id), 'starting',                      'where nothing may be written nothing is');
+	is(recorded($id), 'starting', 'where nothing may be written nothing is');
 	is($s->value("SELECT sbx_wait_ready('$id')"), 't', 'sbx_wait_ready: true of one that is ready');
-	is(recorded($id),                             'started',     'then the row says started');
-	is(run($id, 'echo $GIVEN')->{stdout},         "at launch\n", 'the sandbox runs scripts');
+	is(recorded($id), 'started', 'then the row says started');
+	is(run($id, 'echo $GIVEN')->{stdout}, "at launch\n", 'the sandbox runs scripts');
 
 	my $xid = $s->value('SELECT xmin FROM sbx_mapping WHERE id = $1', $id);
 	is($s->value("SELECT sbx_wait_ready('$id')"), 't', 'sbx_wait_ready again');
@@ -104,7 +104,7 @@ foreach my $end ('ROLLBACK', 'ROLLBACK TO SAVEPOINT s; COMMIT', 'an error')
 	is(is_alive($id), 1, "$end: the sandbox is there before");
 	$s->query($end eq 'an error' ? 'SELECT 1/0' : $end);
 	$s->query('ROLLBACK') if $end eq 'an error';
-	is(is_alive($id),                                 0, "$end: a detached sandbox is destroyed");
+	is(is_alive($id), 0, "$end: a detached sandbox is destroyed");
 	is($s->value('SELECT count(*) FROM sbx_mapping'), 0, "$end: and not recorded");
 }
 
@@ -117,7 +117,7 @@ foreach my $end ('ROLLBACK', 'ROLLBACK TO SAVEPOINT s; COMMIT', 'an error')
 	is($s->value('SELECT sbx_provision_detached(id => $1)', $id),
 		$id, 'a caller may bring the id, and bring it again');
 	is($s->value("SELECT sbx_wait_ready('$id')"), 't', 'and wait for that one');
-	is($s->value("SELECT sbx_destroy('$id')"),    't', 'and destroy it');
+	is($s->value("SELECT sbx_destroy('$id')"), 't', 'and destroy it');
 }
 
 # A create that fails, or whose outcome is lost.
@@ -163,8 +163,8 @@ foreach my $end ('ROLLBACK', 'ROLLBACK TO SAVEPOINT s; COMMIT', 'an error')
 	}
 	like($s->query("SELECT sbx_start('$id')")->hint,
 		qr/sbx_destroy\(\)/, 'HINT says how to forget it');
-	is(recorded($id),                          'started', 'the row stays as it is');
-	is($s->value("SELECT sbx_destroy('$id')"), 'f',       'sbx_destroy says that it was gone');
+	is(recorded($id), 'started', 'the row stays as it is');
+	is($s->value("SELECT sbx_destroy('$id')"), 'f', 'sbx_destroy says that it was gone');
 }
 
 #
@@ -175,8 +175,8 @@ foreach my $end ('ROLLBACK', 'ROLLBACK TO SAVEPOINT s; COMMIT', 'an error')
 	my $id = $s->value('SELECT sbx_provision()');
 
 	run($id, 'echo kept >"$HOME/file"');
-	is($s->query("SELECT sbx_stop('$id')")->sqlstate, undef,     'sbx_stop stops');
-	is(recorded($id),                                 'stopped', 'sbx_stop: the row says stopped');
+	is($s->query("SELECT sbx_stop('$id')")->sqlstate, undef, 'sbx_stop stops');
+	is(recorded($id), 'stopped', 'sbx_stop: the row says stopped');
 	is($s->value("SELECT state FROM sbx_get('$id')"),
 		'stopped', 'sbx_stop: and so does the provider');
 	foreach my $call (
@@ -195,8 +195,8 @@ foreach my $end ('ROLLBACK', 'ROLLBACK TO SAVEPOINT s; COMMIT', 'an error')
 	is($sbx->count('POST', qr{/stop}, $mark), 0, 'without asking for it');
 
 	is($s->query("SELECT sbx_start('$id')")->sqlstate, undef, 'sbx_start starts');
-	is(recorded($id),                          'started',     'sbx_start: the row says started');
-	is(run($id, 'cat "$HOME/file"')->{stdout}, "kept\n",      'sbx_start: files are there again');
+	is(recorded($id), 'started', 'sbx_start: the row says started');
+	is(run($id, 'cat "$HOME/file"')->{stdout}, "kept\n", 'sbx_start: files are there again');
 	$mark = $sbx->mark;
 	is($s->query("SELECT sbx_start('$id')")->sqlstate,
 		undef, 'sbx_start of a started one is success');
@@ -212,10 +212,10 @@ foreach my $end ('ROLLBACK', 'ROLLBACK TO SAVEPOINT s; COMMIT', 'an error')
 	is(run($id, 'echo here')->{stdout}, "here\n", 'and the sandbox runs scripts');
 
 	$sbx->config(stopDelayMs => 500, startDelayMs => 500);
-	is($s->query("SELECT sbx_stop('$id')")->sqlstate,  undef, 'sbx_stop waits until it is stopped');
-	is($s->value("SELECT state FROM sbx_get('$id')"),  'stopped', 'and not shorter');
+	is($s->query("SELECT sbx_stop('$id')")->sqlstate, undef, 'sbx_stop waits until it is stopped');
+	is($s->value("SELECT state FROM sbx_get('$id')"), 'stopped', 'and not shorter');
 	is($s->query("SELECT sbx_start('$id')")->sqlstate, undef, 'sbx_start waits until it is ready');
-	is(run($id, 'echo here')->{stdout},                "here\n", 'and not shorter');
+	is(run($id, 'echo here')->{stdout}, "here\n", 'and not shorter');
 	$sbx->config(stopDelayMs => 0, startDelayMs => 0);
 
 	foreach my $case ([ 'stop', 'sbx_stop' ], [ 'start', 'sbx_start' ])
@@ -239,15 +239,15 @@ foreach my $end ('ROLLBACK', 'ROLLBACK TO SAVEPOINT s; COMMIT', 'an error')
 # Where stopping is deleting.
 {
 	$s->value('SELECT sbx_set_credential($1, $2)', 'ephemeral', $key);
-	my $id     = $s->value(q{SELECT sbx_provision('{"providerId":"ephemeral"}')});
+	my $id = $s->value(q{SELECT sbx_provision('{"providerId":"ephemeral"}')});
 	my $result = $s->query("SELECT sbx_stop('$id')");
 
 	is(json($result->detail)->{code},
 		'STOP_WOULD_DESTROY', 'sbx_stop: not where it would delete the sandbox');
 	like($result->hint, qr/sbx_destroy\(\)/, 'HINT names sbx_destroy()');
-	is(run($id, 'echo alive')->{stdout},       "alive\n", 'the sandbox is not touched');
-	is(recorded($id),                          'started', 'nor is the row');
-	is($s->value("SELECT sbx_destroy('$id')"), 't',       'sbx_destroy does what was asked for');
+	is(run($id, 'echo alive')->{stdout}, "alive\n", 'the sandbox is not touched');
+	is(recorded($id), 'started', 'nor is the row');
+	is($s->value("SELECT sbx_destroy('$id')"), 't', 'sbx_destroy does what was asked for');
 	$s->value('SELECT sbx_clear_credentials($1)', 'ephemeral');
 }
 
@@ -271,30 +271,30 @@ sub moved_to
 		{ name => "moved-$id", labels => { 'sbx-router-id' => $id } });
 
 	$sbx->fault(
-		op     => 'start',
-		path   => '*/start',
+		op => 'start',
+		path => '*/start',
 		action => 'status',
 		status => 200,
-		body   => $there);
+		body => $there);
 	return $there->{id};
 }
 
 {
-	my $id    = $s->value('SELECT sbx_provision()');
+	my $id = $s->value('SELECT sbx_provision()');
 	my $first = provider_id($id);
 
 	$s->query("SELECT sbx_stop('$id')");
 	my $second = moved_to($id);
 	is($s->query("SELECT sbx_start('$id')")->sqlstate, undef, 'moved: sbx_start is success');
 	isnt($first, $second, 'moved: there are two ids');
-	is(provider_id($id),                       $second,  'moved: the row has the new one');
-	is(run($id, 'echo here')->{stdout},        "here\n", 'moved: scripts run there');
-	is($s->value("SELECT sbx_destroy('$id')"), 't',      'moved: it is destroyed there');
-	is(is_alive("moved-$id"),                  0,        'moved: nothing is left of it');
+	is(provider_id($id), $second, 'moved: the row has the new one');
+	is(run($id, 'echo here')->{stdout}, "here\n", 'moved: scripts run there');
+	is($s->value("SELECT sbx_destroy('$id')"), 't', 'moved: it is destroyed there');
+	is(is_alive("moved-$id"), 0, 'moved: nothing is left of it');
 	$sbx->http('DELETE', $key, "/sandbox/$first");
 
 	$s->query('BEGIN');
-	$id    = $s->value('SELECT sbx_provision()');
+	$id = $s->value('SELECT sbx_provision()');
 	$first = provider_id($id);
 	$s->query("SELECT sbx_stop('$id')");
 	moved_to($id);
@@ -343,12 +343,12 @@ sub find
 		[ @{ $found{$one} }{qw(sbx_id provider_sandbox_id state recent)} ],
 		[ $one, provider_id($one), 'started', 't' ],
 		'find: ours with its id, state and time');
-	is($found{$one}{labels}{'städte'},        'žluť 🐘',  'find: labels as they are');
-	is($found{$one}{labels}{'sbx-router-id'}, $one,      'find: the router\'s own, too');
-	is($found{$two}{state},                   'stopped', 'find: whatever the state');
-	is($found{foreign}{sbx_id},              undef, 'find: one that is not ours has no id of ours');
+	is($found{$one}{labels}{'städte'}, 'žluť 🐘', 'find: labels as they are');
+	is($found{$one}{labels}{'sbx-router-id'}, $one, 'find: the router\'s own, too');
+	is($found{$two}{state}, 'stopped', 'find: whatever the state');
+	is($found{foreign}{sbx_id}, undef, 'find: one that is not ours has no id of ours');
 	is($found{foreign}{provider_sandbox_id}, $foreign->{id}, 'find: but the provider\'s');
-	is(scalar(my @all = find($s, '{}')),     3, 'find: no label finds all of the account');
+	is(scalar(my @all = find($s, '{}')), 3, 'find: no label finds all of the account');
 	is_deeply([ map { $_->{name} } find($s, '{"team":"a","role":"db"}') ],
 		[$two], 'find: all of the labels have to be there');
 	is_deeply([ map { $_->{name} } find($s, qq{{"sbx-router-id":"$one"}}) ],
@@ -390,21 +390,21 @@ GRANT EXECUTE ON FUNCTION sbx_find, sbx_start, sbx_download, sbx_set_credential 
 
 	# What a provider says that is odd.
 	my %odd = (
-		'no time'                => { createdAt => undef },
-		'a malformed time'       => { createdAt => 'yesterday' },
+		'no time' => { createdAt => undef },
+		'a malformed time' => { createdAt => 'yesterday' },
 		'a time of another type' => { createdAt => 1764648000 });
 	foreach my $what (sort keys %odd)
 	{
 		$sbx->fault(
-			op     => 'list',
+			op => 'list',
 			action => 'status',
 			status => 200,
-			body   => {
+			body => {
 				items => [
 					{
-						id     => 'odd',
-						state  => 'started',
-						name   => 'odd',
+						id => 'odd',
+						state => 'started',
+						name => 'odd',
 						labels => {},
 						%{ $odd{$what} }
 					}
@@ -417,22 +417,22 @@ GRANT EXECUTE ON FUNCTION sbx_find, sbx_start, sbx_download, sbx_set_credential 
 			"find: $what is NULL");
 	}
 	foreach my $case (
-		[ 'a refusal',    status => 401, %refusal ],
-		[ 'garbage',      action => 'garbage' ],
+		[ 'a refusal', status => 401, %refusal ],
+		[ 'garbage', action => 'garbage' ],
 		[ 'a cut answer', action => 'truncate' ],
 		[ 'deep nesting', action => 'deep' ],
-		[ 'bad UTF-8',    action => 'bad-utf8' ],
+		[ 'bad UTF-8', action => 'bad-utf8' ],
 		[
 			'an item without an id',
 			action => 'status',
 			status => 200,
-			body   => { items => [ { state => 'started' } ], nextCursor => undef }
+			body => { items => [ { state => 'started' } ], nextCursor => undef }
 		],
 		[
 			'no list',
 			action => 'status',
 			status => 200,
-			body   => { items => undef, nextCursor => undef }
+			body => { items => undef, nextCursor => undef }
 		])
 	{
 		my ($what, %rule) = @$case;
@@ -442,7 +442,7 @@ GRANT EXECUTE ON FUNCTION sbx_find, sbx_start, sbx_download, sbx_set_credential 
 		is_deeply(
 			[
 				$result->sqlstate, json($result->detail)->{operation},
-				$result->message,  is_silent($result)
+				$result->message, is_silent($result)
 			],
 			[ 'SB008', 'find', 'could not find sandboxes at provider "pool"', 1 ],
 			"find: $what is an error, not a shorter list");
@@ -467,8 +467,8 @@ GRANT EXECUTE ON FUNCTION sbx_find, sbx_start, sbx_download, sbx_set_credential 
 	$s->value('SELECT sbx_set_credential($1, $2)', 'pool', 'key-of-many');
 	$sbx->http('POST', 'key-of-many', '/sandbox', { name => "many-$_", labels => { n => "$_" } })
 	  foreach 1 .. $many;
-	my $own   = $s->value('SELECT sbx_provision()');
-	my $mark  = $sbx->mark;
+	my $own = $s->value('SELECT sbx_provision()');
+	my $mark = $sbx->mark;
 	my @found = find($s, '{}');
 	is(scalar @found, $many + 1, 'find: all of a listing of several pages');
 	cmp_ok($sbx->count('GET', qr{^/daytona/api/sandbox\?}, $mark),
@@ -499,7 +499,7 @@ sub start
 	my ($script, %options) = @_;
 	my $result = $s->execute(
 		'SELECT * FROM sbx_start_script($1, $2, $3, $4, $5, $6)',
-		$id,           $script,           $options{env} // '{}',
+		$id, $script, $options{env} // '{}',
 		$options{cwd}, $options{timeout}, $options{session});
 	my %row;
 
@@ -544,14 +544,14 @@ sub wait_end
 		cwd => '/tmp');
 
 	like($script->{session_id}, qr/^sbx-run-[0-9a-f]{16}$/, 'background: a session of its own');
-	is($script->{reconciled}, 'f',   'background: which is new');
-	is(status($script),       undef, 'background: NULL while it runs');
+	is($script->{reconciled}, 'f', 'background: which is new');
+	is(status($script), undef, 'background: NULL while it runs');
 	poll('the script writes', sub { logs($script)->{stdout} eq "begun\n" });
 	is(logs($script)->{stderr}, "trouble\n", 'background: output is there while it runs');
-	is(status($script),         undef,       'background: still NULL');
+	is(status($script), undef, 'background: still NULL');
 	run($id, 'touch /tmp/go');
 	is(wait_end($script), 3, 'background: the exit code');
-	is(status($script),   3, 'background: as often as it is asked for');
+	is(status($script), 3, 'background: as often as it is asked for');
 	my $row = logs($script);
 	is_deeply(
 		[ @$row{qw(stdout stderr truncated)} ],
@@ -560,13 +560,13 @@ sub wait_end
 	like($row->{output}, qr/begun\n.*b in \/tmp\n/s, 'background: both streams together');
 
 	$s->query('BEGIN READ ONLY');
-	is(status($script),         3,           'background: status in a read-only transaction');
+	is(status($script), 3, 'background: status in a read-only transaction');
 	is(logs($script)->{stderr}, "trouble\n", 'background: logs in a read-only transaction');
 	$s->query('ROLLBACK');
 
 	is( failure(
 			q{SELECT sbx_script_status($1, $2, $3)}, $id,
-			'no-such-session',                       $script->{command_id}),
+			'no-such-session', $script->{command_id}),
 		'SB008 SCRIPT_UNKNOWN',
 		'background: an unknown session');
 	is( failure(
@@ -578,11 +578,11 @@ sub wait_end
 
 # What the shell cannot be harmed by, and what a script may end with.
 foreach my $case (
-	[ 'exit 0',           0 ],
-	[ '(exit 7)',         7 ],
-	[ 'kill -KILL $$',    137 ],
+	[ 'exit 0', 0 ],
+	[ '(exit 7)', 7 ],
+	[ 'kill -KILL $$', 137 ],
 	[ "echo 'unbalanced", 2 ],
-	[ 'no-such-command',  127 ])
+	[ 'no-such-command', 127 ])
 {
 	my ($script, $code) = @$case;
 
@@ -596,7 +596,7 @@ foreach my $case (
 	wait_end($script);
 	my $row = logs($script);
 	is($row->{stdout}, "a\x{FFFD}b\x{FFFD}c\n", 'background: invalid UTF-8 and NUL become U+FFFD');
-	is($row->{stderr}, "\x{FFFD}\n",            'background: on standard error, too');
+	is($row->{stderr}, "\x{FFFD}\n", 'background: on standard error, too');
 	$script = start('printf "%s\n" "žluťoučký 🐘"');
 	wait_end($script);
 	is(logs($script)->{stdout}, "žluťoučký 🐘\n", 'background: UTF-8 arrives as it is');
@@ -607,24 +607,24 @@ foreach my $case (
 	$row = logs($script);
 	is_deeply(
 		[ length $row->{stdout}, $row->{truncated} ],
-		[ 2048,                  't' ],
+		[ 2048, 't' ],
 		'background: what is too long is cut, and marked');
 	$s->query('RESET sbx_router.max_script_output');
 	$row = logs($script);
 	is_deeply(
 		[ length $row->{stdout}, $row->{truncated} ],
-		[ 3001,                  'f' ],
+		[ 3001, 'f' ],
 		'background: what is not is not');
 	is(logs(start('true'))->{stdout}, '', 'background: no output is an empty text');
 }
 
 # A session names a script: the same one is started once.
 {
-	my $text  = 'echo ran >>/tmp/counted; sleep 1000';
+	my $text = 'echo ran >>/tmp/counted; sleep 1000';
 	my $first = start($text, session => 'Job_7-a');
 
 	is($first->{session_id}, 'Job_7-a', 'session: the name is the session');
-	is($first->{reconciled}, 'f',       'session: the first start starts');
+	is($first->{reconciled}, 'f', 'session: the first start starts');
 	my $again = start($text, session => 'Job_7-a');
 	is($again->{reconciled}, 't', 'session: the second one finds it');
 	is_deeply(
@@ -658,7 +658,7 @@ foreach my $case (
 	foreach my $case (
 		[ 'scriptStatus', 'status', status => 403, %refusal ],
 		[ 'scriptStatus', 'status', action => 'garbage' ],
-		[ 'startScript',  'start',  status => 403, %refusal ])
+		[ 'startScript', 'start', status => 403, %refusal ])
 	{
 		my ($operation, $op, %rule) = @$case;
 
@@ -670,7 +670,7 @@ foreach my $case (
 			$id, @$script{qw(session_id command_id)});
 		is_deeply(
 			[ $result->sqlstate, json($result->detail)->{operation}, is_silent($result) ],
-			[ 'SB008',           $operation,                         1 ],
+			[ 'SB008', $operation, 1 ],
 			"$operation: trouble in the toolbox is SB008");
 		$sbx->clear_faults;
 	}
@@ -682,9 +682,9 @@ foreach my $case (
 
 	$sbx->fault(op => 'start', path => '*/exec', action => 'reset-after-work');
 	my $script = start('echo once >>/tmp/once; sleep 0.2');
-	is($sbx->execs($mark),    1,   'a start whose answer is lost: one delivery');
+	is($sbx->execs($mark), 1, 'a start whose answer is lost: one delivery');
 	is($script->{reconciled}, 't', 'a start whose answer is lost: it is found again');
-	is(wait_end($script),     0,   'a start whose answer is lost: and followed to its end');
+	is(wait_end($script), 0, 'a start whose answer is lost: and followed to its end');
 	is(run($id, 'cat /tmp/once')->{stdout}, "once\n", 'a start whose answer is lost: it ran once');
 }
 
@@ -750,7 +750,7 @@ is(run($id, 'cd; cat "every byte" | wc -c')->{stdout},
 is(upload('/tmp/a/new/folder/file', q{'x'})->sqlstate,
 	undef, 'directories that lead there are made');
 is(run($id, 'cat /tmp/a/new/folder/file; echo')->{stdout}, "x\n", 'and the file is in them');
-is(upload('/tmp/a/new/folder/file', q{'yz'})->sqlstate,    undef, 'a file that exists is replaced');
+is(upload('/tmp/a/new/folder/file', q{'yz'})->sqlstate, undef, 'a file that exists is replaced');
 is($s->value(qq{SELECT convert_from(sbx_download('$id', '/tmp/a/new/folder/file'), 'UTF8')}),
 	'yz', 'by the whole new one');
 foreach my $path ('with blanks', q{it's "quoted"}, 'žluťoučký 🐘', '$HOME `id` \\ * & ? # %2e + ;',
@@ -781,7 +781,7 @@ is($s->value(qq{SELECT length(sbx_download('$id', 'fits'))}),
 $result = $s->query(qq{SELECT sbx_download('$id', 'above')});
 is_deeply(
 	[ $result->sqlstate, json($result->detail)->{code} ],
-	[ 'SB008',           'FILE_TOO_LARGE' ],
+	[ 'SB008', 'FILE_TOO_LARGE' ],
 	'one more byte is too many');
 like($result->hint, qr/sbx_router\.max_file_size/, 'HINT names the setting');
 is(upload('up', q{decode(repeat('00', 16384), 'hex')})->sqlstate,
@@ -800,20 +800,20 @@ $s->query('RESET sbx_router.max_response');
 # Trouble on the way.
 foreach my $case (
 	[ 'download', 'a cut answer', action => 'truncate' ],
-	[ 'download', 'a refusal',    status => 403, %refusal ],
-	[ 'upload',   'a refusal',    status => 403, %refusal ],
-	[ 'upload',   '500',          status => 500, %refusal ])
+	[ 'download', 'a refusal', status => 403, %refusal ],
+	[ 'upload', 'a refusal', status => 403, %refusal ],
+	[ 'upload', '500', status => 500, %refusal ])
 {
 	my ($op, $what, %rule) = @$case;
 
 	$sbx->fault(op => $op, times => 10, %rule);
-	$result =
-	  $s->query($op eq 'upload'
+	$result = $s->query(
+		$op eq 'upload'
 		? qq{SELECT sbx_upload('$id', 'f', 'x')}
 		: qq{SELECT sbx_download('$id', 'fits')});
 	is_deeply(
 		[ $result->sqlstate, json($result->detail)->{operation}, is_silent($result) ],
-		[ 'SB008',           $op,                                1 ],
+		[ 'SB008', $op, 1 ],
 		"$op: $what is SB008");
 	$sbx->clear_faults;
 }
@@ -861,7 +861,7 @@ foreach my $call (
 		'SB008 SANDBOX_GONE',
 		"$call: deleted behind our back");
 }
-is($s->value("SELECT sbx_destroy('$id')"),            'f', 'sbx_destroy forgets it');
-is(scalar(my @left = grep { !/^many-/ } $sbx->alive), 0,   'nothing is left');
+is($s->value("SELECT sbx_destroy('$id')"), 'f', 'sbx_destroy forgets it');
+is(scalar(my @left = grep { !/^many-/ } $sbx->alive), 0, 'nothing is left');
 
 done_testing();

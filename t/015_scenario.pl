@@ -10,9 +10,9 @@ use PostgreSQL::Test::Utils;
 use SbxTest;
 use Test::More;
 
-my $folder   = abs_path("$FindBin::Bin/../test");
+my $folder = abs_path("$FindBin::Bin/../test");
 my $expected = slurp_file("$folder/scenario.out");
-my $sbx      = SbxTest->new;
+my $sbx = SbxTest->new;
 
 # Our ids by the order of their appearance; those of the providers are never printed.
 sub mask
@@ -28,18 +28,12 @@ sub mask
 sub transcript
 {
 	my ($kind, $settings) = @_;
+	my @psql = ('psql', '-X', '-q', '-d', $sbx->node->connstr('postgres'));
+	my @given =
+	  map { ('-v', $_) } "kind=$kind", "settings=$settings", 'credential=key-of-the-scenario';
 	my $printed;
 
-	IPC::Run::run(
-		[
-			'psql',                          '-X', '-q',         '-d',
-			$sbx->node->connstr('postgres'), '-v', "kind=$kind", '-v',
-			"settings=$settings",            '-v', 'credential=key-of-the-scenario'
-		],
-		'<',
-		"$folder/scenario.sql",
-		'>&',
-		\$printed);
+	IPC::Run::run([ @psql, @given ], '<', "$folder/scenario.sql", '>&', \$printed);
 	return mask($printed);
 }
 
@@ -48,8 +42,8 @@ foreach my $case ([ 'daytona', '{"apiUrl":"' . $sbx->api . '"}' ])
 	my ($kind, $settings) = @$case;
 	my $printed = transcript($kind, $settings);
 
-	is($printed,                       $expected, "$kind: prints what is expected");
-	is(scalar(my @left = $sbx->alive), 0,         "$kind: nothing is left");
+	is($printed, $expected, "$kind: prints what is expected");
+	is(scalar(my @left = $sbx->alive), 0, "$kind: nothing is left");
 	unlike($printed, qr/\Q$settings\E|key-of-the-scenario/, "$kind: no key is printed");
 }
 
