@@ -4,6 +4,7 @@ use strict;
 use warnings;
 use utf8;
 
+use PostgreSQL::Test::Cluster;
 use SbxTest;
 use Test::More;
 
@@ -18,6 +19,8 @@ my %refusal = (
 
 my $sbx = SbxTest->new(
 	conf => q{
+wal_level = replica
+max_wal_senders = 5
 sbx_router.abort_cleanup_timeout = '30s'
 });
 $sbx->register('pool');
@@ -823,6 +826,35 @@ is($s->value(qq{SELECT length(sbx_download('$id', 'fits'))}),
 	16384, 'a download in a read-only transaction');
 is(upload('f', q{'x'})->sqlstate, '25006', 'but no upload');
 $s->query('ROLLBACK');
+
+#
+# On a standby: what only looks works, what changes something is refused
+#
+
+{
+	my $primary = $sbx->node;
+	my $standby = PostgreSQL::Test::Cluster->new('standby');
+
+	$primary->backup('for_standby');
+	$standby->init_from_backup($primary, 'for_standby', has_streaming => 1);
+	$standby->start;
+	my $there = $sbx->session(host => $standby->host, port => $standby->port);
+	$there->value('SELECT sbx_set_credential($1, $2)', 'pool', $key);
+	is($there->value("SELECT sbx_wait_ready('$id')"), 't', 'standby: sbx_wait_ready only waits');
+	is($there->value("SELECT length(sbx_download('$id', 'fits'))"), 16384, 'standby: a download');
+	is($there->value(q{SELECT count(*) FROM sbx_find('pool', '{}') WHERE sbx_id IS NOT NULL}),
+		1, 'standby: sbx_find');
+
+	foreach my $call (
+		'sbx_provision_detached()', "sbx_start('$id')",
+		"sbx_stop('$id')", "sbx_start_script('$id', 'true')",
+		"sbx_upload('$id', 'f', 'x')")
+	{
+		is($there->query("SELECT $call")->sqlstate, '25006', "standby: $call is refused");
+	}
+	$there->finish;
+	$standby->stop;
+}
 
 #
 # Gone, and nothing asked where nothing can be answered
