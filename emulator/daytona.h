@@ -135,6 +135,24 @@ daytona_job_start(EmuRequest *request, EmuSandbox *sandbox, const EmuCommandLine
                   const char *input, size_t input_length, int64_t timeout_ms,
                   void (*done)(DaytonaJob *job, const EmuProcessEnd *end));
 
+/* daytona_log.c */
+typedef struct DaytonaFollower DaytonaFollower;
+
+typedef struct DaytonaLog
+{
+	EmuText frames;
+	EmuText partial[2]; /* line not yet complete, per stream */
+	bool complete;
+	DaytonaFollower *followers;
+} DaytonaLog;
+
+extern void
+daytona_log_add(DaytonaLog *log, bool errors, const char *data, size_t length);
+extern void daytona_log_complete(DaytonaLog *log);
+extern void daytona_log_follow(DaytonaLog *log, EmuRequest *request);
+extern void daytona_log_split(const EmuText *frames, EmuText *output, EmuText *errors);
+extern void daytona_log_free(DaytonaLog *log);
+
 /* daytona_session.c */
 extern void
 daytona_session_route(EmuRequest *request, EmuSandbox *sandbox, const EmuPath *path);
