@@ -21,6 +21,7 @@
 typedef enum DaytonaState
 {
 	DAYTONA_CREATING,
+	DAYTONA_PENDING_BUILD,
 	DAYTONA_STARTED,
 	DAYTONA_STOPPING,
 	DAYTONA_STOPPED,
@@ -55,6 +56,7 @@ typedef struct DaytonaSandbox
 	EmuTimer idle;          /* stops it, or deletes it when stopped */
 	EmuTimer lifetime;
 	DaytonaSession *sessions;
+	unsigned open_jobs; /* whose client still waits */
 } DaytonaSandbox;
 
 /* Milliseconds, 0 = at once, as set by /_control/config. */
@@ -100,6 +102,7 @@ extern void daytona_release(EmuSandbox *sandbox);
 
 /* daytona_control.c, daytona_create.c, daytona_list.c */
 extern void daytona_control_handle(EmuRequest *request);
+extern int daytona_archive_interval(int minutes);
 extern void daytona_create(EmuRequest *request, EmuAccount *account);
 extern void daytona_list(EmuRequest *request, EmuAccount *account);
 
@@ -119,7 +122,8 @@ extern bool daytona_environment(EmuEnvironment *environment, const EmuSandbox *s
 typedef struct DaytonaJob DaytonaJob;
 struct DaytonaJob
 {
-	EmuRequest *request;
+	EmuRequest *request; /* NULL: the client has gone */
+	DaytonaSandbox *details;
 	EmuProcess *process;
 	EmuText output;
 	EmuText errors;
@@ -156,6 +160,7 @@ extern void daytona_log_free(DaytonaLog *log);
 /* daytona_session.c */
 extern void
 daytona_session_route(EmuRequest *request, EmuSandbox *sandbox, const EmuPath *path);
+extern bool daytona_sessions_busy(const DaytonaSandbox *details);
 extern void daytona_sessions_clear(DaytonaSandbox *details);
 
 /* daytona_files.c */

@@ -235,6 +235,19 @@ session_free(DaytonaSession *session)
 	free(session);
 }
 
+/* Does a client wait for a command, or follow one? */
+bool
+daytona_sessions_busy(const DaytonaSandbox *details)
+{
+	for (DaytonaSession *session = details->sessions; session != NULL;
+	     session = session->next)
+		for (SessionCommand *command = session->commands; command != NULL;
+		     command = command->next)
+			if (command->waiting != NULL || command->log.followers != NULL)
+				return true;
+	return false;
+}
+
 void
 daytona_sessions_clear(DaytonaSandbox *details)
 {
