@@ -15,10 +15,6 @@
 
 #define DAYTONA_API_URL "https://app.daytona.io/api"
 
-/* The labels that say which launch made it; the first one's value is the name. */
-#define DAYTONA_OWNER_LABEL  "sbx-router-id"
-#define DAYTONA_LAUNCH_LABEL "sbx-router-launch"
-
 /* No single exchange may eat the whole budget of an operation that can retry. */
 #define DAYTONA_EXCHANGE_MS (10 * 1000)
 
@@ -119,16 +115,13 @@ const SbxProviderKind sbx_kind_daytona = {
 
 /* --- the frame of an operation ------------------------------------------ */
 
-static SbxDaytonaStep daytona_advance;
-static SbxOpWant daytona_fail_expired(SbxOp *op);
-
 /*
  * The frame of every operation.  The key is not copied: it would outlive a
  * `clear` in the session, and the caller keeps it until the operation is freed.
  */
 SbxOp *
 sbx_daytona_make_op(const SbxAccount *account, const char *operation,
-                    SbxDaytonaStep *first_step, size_t state_size, size_t first_block,
+                    SbxStep *first_step, size_t state_size, size_t first_block,
                     int64_t timeout_ms)
 {
 	const SbxFieldValue *setting = &account->settings[DAYTONA_SET_API_URL];
@@ -137,140 +130,17 @@ sbx_daytona_make_op(const SbxAccount *account, const char *operation,
 	SbxOp *op;
 	SbxDaytonaState *state;
 
-	op = sbx_op_create(operation, daytona_advance, state_size, first_block, timeout_ms);
+	op = sbx_steps_make(operation, first_step, state_size, first_block, timeout_ms);
 	if (op == NULL)
 		return NULL;
 	if (length > 0 && api_url[length - 1] == '/')
 		length--;
 	state = op->state;
-	state->step = first_step;
 	state->api_url = sbx_arena_strndup(&op->arena, api_url, length);
 	state->api_key = account->credentials[DAYTONA_CREDENTIAL_API_KEY];
 	if (state->api_key == NULL)
-		state->step = sbx_daytona_refuse;
+		state->steps.step = sbx_steps_refuse;
 	return op;
-}
-
-/* Some copies may have found no memory: no operation is better than half of one. */
-SbxOp *
-sbx_daytona_made_op(SbxOp *op)
-{
-	if (!op->arena.out_of_memory)
-		return op;
-	sbx_op_free(op);
-	return NULL;
-}
-
-/*
- * Runs one step and then applies the rules that hold in all of them, so that no
- * step has to think of lack of memory or time.
- */
-static SbxOpWant
-daytona_advance(SbxOp *op)
-{
-	SbxDaytonaState *state = op->state;
-	SbxOpWant want = state->step(op);
-	bool finished = want == SBX_OP_WANT_NOTHING;
-
-	/* What a step built without memory must not be used. */
-	if (op->arena.out_of_memory && !state->tidying && (!finished || op->succeeded))
-		return sbx_daytona_fail(op, state->sent ? SBX_PHASE_PROTOCOL : SBX_PHASE_NONE,
-		                        NULL);
-
-	/* The last step, too, may use an answer that came in time, but ask no more. */
-	if (op->expired && !finished && state->result != NULL)
-		return sbx_op_succeed(op, state->result);
-	if (op->expired && !finished)
-		return daytona_fail_expired(op);
-	if (op->expired && !op->succeeded && op->failure.http_status == 0 &&
-	    op->failure.provider_code == NULL)
-		op->failure.provider_code = state->timeout_code;
-
-	/* From here on nothing is proven, except by an answer. */
-	if (want == SBX_OP_WANT_HTTP)
-	{
-		state->sent = true;
-		if (state->allocation == SBX_ALLOCATION_NONE)
-			state->allocation = SBX_ALLOCATION_UNKNOWN;
-	}
-	return want;
-}
-
-/* Input this provider can never carry: nothing is sent. */
-SbxOpWant
-sbx_daytona_refuse(SbxOp *op)
-{
-	return sbx_op_fail(op, SBX_PHASE_NONE, NULL, SBX_ALLOCATION_NONE);
-}
-
-SbxOpWant
-sbx_daytona_fail(SbxOp *op, SbxPhase phase, const char *code)
-{
-	SbxDaytonaState *state = op->state;
-
-	sbx_op_fail(op, phase, code, state->allocation);
-	op->failure.request_sent |= state->acted;
-	return SBX_OP_WANT_NOTHING;
-}
-
-SbxOpWant
-sbx_daytona_fail_response(SbxOp *op, const char *code)
-{
-	SbxDaytonaState *state = op->state;
-
-	sbx_op_fail_response(op, code, state->allocation);
-	op->failure.request_sent |= state->acted;
-	return SBX_OP_WANT_NOTHING;
-}
-
-/*
- * Remember what went wrong and go on.  An exchange that the end of the time cut short
- * went no more wrong than that: what was noted before is still the reason.
- */
-void
-sbx_daytona_note(SbxOp *op, const char *code)
-{
-	SbxDaytonaState *state = op->state;
-
-	if (op->expired && op->response.status == 0 && state->noted.phase != SBX_PHASE_NONE)
-		return;
-	sbx_daytona_fail_response(op, code);
-	state->noted = op->failure;
-}
-
-/* Fail with what was remembered, not with what tidying up met afterwards. */
-SbxOpWant
-sbx_daytona_fail_noted(SbxOp *op, const char *code)
-{
-	SbxDaytonaState *state = op->state;
-
-	sbx_op_fail(op, state->noted.phase, code, state->allocation);
-	op->failure = state->noted;
-	op->failure.provider_code = code;
-	op->failure.allocation = state->allocation;
-	op->failure.request_sent |= state->acted;
-	return SBX_OP_WANT_NOTHING;
-}
-
-/*
- * "Too late" alone helps nobody: if an attempt was refused before the time was
- * over, that refusal is the reason, and the flag says that time ended it.
- */
-static SbxOpWant
-daytona_fail_expired(SbxOp *op)
-{
-	SbxDaytonaState *state = op->state;
-
-	if (state->noted.phase != SBX_PHASE_NONE)
-		sbx_daytona_fail_noted(op, state->noted.provider_code);
-	else
-	{
-		sbx_daytona_fail(op, state->sent ? SBX_PHASE_RECEIVE : SBX_PHASE_NONE,
-		                 state->timeout_code);
-		op->failure.http_status = 0;
-	}
-	op->failure.timed_out = true;
-	return SBX_OP_WANT_NOTHING;
 }
 
 /* --- requests ----------------------------------------------------------- */
@@ -278,7 +148,7 @@ daytona_fail_expired(SbxOp *op)
 /* content_type NULL = no body. */
 static SbxOpWant
 daytona_send_as(SbxOp *op, const char *method, const char *url, const char *accept,
-                const char *content_type, SbxDaytonaStep *answer)
+                const char *content_type, SbxStep *answer)
 {
 	SbxDaytonaState *state = op->state;
 
@@ -295,9 +165,9 @@ daytona_send_as(SbxOp *op, const char *method, const char *url, const char *acce
 	    !sbx_op_header(op, "X-Daytona-Source", "", "sbx_router") ||
 	    !sbx_op_header(op, "X-Daytona-SDK-Version", "", "0.205.1") ||
 	    (content_type != NULL && !sbx_op_header(op, "Content-Type", "", content_type)))
-		return state->sent ? sbx_daytona_fail(op, SBX_PHASE_NONE, NULL)
-		                   : sbx_daytona_refuse(op);
-	state->step = answer;
+		return state->steps.sent ? sbx_steps_fail(op, SBX_PHASE_NONE, NULL)
+		                         : sbx_steps_refuse(op);
+	state->steps.step = answer;
 	return SBX_OP_WANT_HTTP;
 }
 
@@ -308,7 +178,7 @@ daytona_send_as(SbxOp *op, const char *method, const char *url, const char *acce
  */
 SbxOpWant
 sbx_daytona_send(SbxOp *op, const char *method, const char *url, const char *body,
-                 SbxDaytonaStep *answer)
+                 SbxStep *answer)
 {
 	SbxOpWant want = daytona_send_as(op, method, url, "application/json",
 	                                 body == NULL ? NULL : "application/json", answer);
@@ -322,7 +192,7 @@ sbx_daytona_send(SbxOp *op, const char *method, const char *url, const char *bod
 SbxOpWant
 sbx_daytona_send_bytes(SbxOp *op, const char *method, const char *url,
                        const char *content_type, const char *bytes, size_t length,
-                       SbxDaytonaStep *answer)
+                       SbxStep *answer)
 {
 	SbxOpWant want = daytona_send_as(op, method, url, "*/*", content_type, answer);
 
@@ -331,55 +201,13 @@ sbx_daytona_send_bytes(SbxOp *op, const char *method, const char *url,
 	return want;
 }
 
-/* NULL also when a text is not UTF-8: jansson refuses it. */
-json_t *
-sbx_daytona_pairs(const SbxPair *pairs, int count)
-{
-	json_t *object = sbx_json_new_object();
-
-	for (int i = 0; i < count && object != NULL; i++)
-	{
-		if (json_object_set_new(object, pairs[i].key, json_string(pairs[i].value)) == 0)
-			continue;
-		json_decref(object);
-		return NULL;
-	}
-	return object;
-}
-
 /* Ask the control plane what there is now. */
 SbxOpWant
-sbx_daytona_look(SbxOp *op, SbxDaytonaStep *answer)
+sbx_daytona_look(SbxOp *op, SbxStep *answer)
 {
 	SbxDaytonaState *state = op->state;
 
 	return sbx_daytona_send(op, "GET", state->sandbox_url, NULL, answer);
-}
-
-SbxOpWant
-sbx_daytona_pause(SbxOp *op, int64_t ms, SbxDaytonaStep *next)
-{
-	SbxDaytonaState *state = op->state;
-
-	state->waited_ms += ms;
-	state->step = next;
-	return sbx_op_pause(op, ms);
-}
-
-/*
- * Ids and names become path segments of URLs.  Only characters that need no
- * encoding there are accepted, which known ones consist of; the dot names would
- * mean another path.
- */
-bool
-sbx_daytona_valid_id(const char *id)
-{
-	size_t length;
-
-	if (id == NULL || *id == '\0' || strcmp(id, ".") == 0 || strcmp(id, "..") == 0)
-		return false;
-	length = strlen(id);
-	return length <= SBX_SANDBOX_ID_MAX && strspn(id, DAYTONA_NAME_BYTES) == length;
 }
 
 void
@@ -400,9 +228,9 @@ sbx_daytona_set_target(SbxOp *op, const SbxTarget *target)
 
 	if (id == NULL)
 		id = target->unique_name;
-	if (!sbx_daytona_valid_id(id))
+	if (!sbx_steps_valid_id(id))
 	{
-		state->step = sbx_daytona_refuse;
+		state->steps.step = sbx_steps_refuse;
 		return;
 	}
 	if (target->sandbox_id != NULL)
@@ -412,68 +240,6 @@ sbx_daytona_set_target(SbxOp *op, const SbxTarget *target)
 
 /* --- answers ------------------------------------------------------------ */
 
-/* Could the provider have got the request?  Only a reported failure says no. */
-bool
-sbx_daytona_may_have_arrived(const SbxOp *op)
-{
-	return op->response.request_sent || op->response.failed_phase == SBX_PHASE_NONE;
-}
-
-bool
-sbx_daytona_is_success(const SbxOp *op)
-{
-	return op->response.status >= 200 && op->response.status <= 299;
-}
-
-/*
- * Trouble that a later attempt may not meet.  An answer that is too long is none:
- * it will be as long the next time.
- */
-bool
-sbx_daytona_is_passing(const SbxOp *op)
-{
-	const SbxHttpResponse *response = &op->response;
-
-	return (response->status == 0 && !response->too_large) || response->status == 408 ||
-	       response->status == 429 || response->status >= 500;
-}
-
-/* Refusals that mean the same for every request. */
-const char *
-sbx_daytona_status_code(const SbxOp *op)
-{
-	switch (op->response.status)
-	{
-		case 401:
-			return "UNAUTHORIZED";
-		case 403:
-			return "FORBIDDEN";
-		case 429:
-			return "RATE_LIMITED";
-	}
-	return NULL;
-}
-
-/*
- * The answer as a JSON object, NULL when it is something else: a base URL
- * without "/api" answers everything with 200 and a web page.
- */
-json_t *
-sbx_daytona_object(const SbxOp *op, bool allow_nul)
-{
-	json_t *object;
-
-	if (op->response.status == 0)
-		return NULL;
-	object = sbx_json_parse(op->response.body, op->response.body_length, allow_nul);
-	if (object != NULL && !json_is_object(object))
-	{
-		json_decref(object);
-		object = NULL;
-	}
-	return object;
-}
-
 /*
  * The answer as a description of the sandbox we asked about, or NULL.  Once an id
  * is known, a description of another sandbox is as wrong as none.
@@ -481,10 +247,10 @@ sbx_daytona_object(const SbxOp *op, bool allow_nul)
 json_t *
 sbx_daytona_sandbox(const SbxOp *op)
 {
-	json_t *sandbox = sbx_daytona_object(op, false);
+	json_t *sandbox = sbx_steps_object(op, false);
 	const char *id = sbx_json_string(sandbox, "id");
 
-	if (!sbx_daytona_valid_id(id) ||
+	if (!sbx_steps_valid_id(id) ||
 	    (op->sandbox_id[0] != '\0' && strcmp(id, op->sandbox_id) != 0))
 	{
 		json_decref(sandbox);
@@ -504,30 +270,13 @@ sbx_daytona_take_sandbox(SbxOp *op)
 
 	if (op->response.status != 200)
 	{
-		sbx_daytona_fail_response(op, sbx_daytona_status_code(op));
+		sbx_steps_fail_response(op, sbx_steps_status_code(op));
 		return NULL;
 	}
 	sandbox = sbx_daytona_sandbox(op);
 	if (sandbox == NULL)
-		sbx_daytona_fail(op, SBX_PHASE_PROTOCOL, NULL);
+		sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
 	return sandbox;
-}
-
-DaytonaOwner
-sbx_daytona_owner(const json_t *sandbox, const char *unique_name,
-                  const char *launch_token)
-{
-	const json_t *labels = json_object_get(sandbox, "labels");
-	const char *owner = sbx_json_string(labels, DAYTONA_OWNER_LABEL);
-	const char *token = sbx_json_string(labels, DAYTONA_LAUNCH_LABEL);
-
-	if (owner == NULL || strcmp(owner, unique_name) != 0)
-		return DAYTONA_STRANGER;
-	if (token == NULL && launch_token == NULL)
-		return DAYTONA_OURS;
-	return token != NULL && launch_token != NULL && strcmp(token, launch_token) == 0
-	           ? DAYTONA_OURS
-	           : DAYTONA_ANOTHER;
 }
 
 /* Now the id is known: the one thing later cleaning up cannot do without. */
@@ -547,7 +296,7 @@ sbx_daytona_adopt(SbxOp *op, const json_t *sandbox)
 bool
 sbx_daytona_message_has(const SbxOp *op, const char *text)
 {
-	json_t *object = sbx_daytona_object(op, false);
+	json_t *object = sbx_steps_object(op, false);
 	const char *message = sbx_json_string(object, "message");
 	bool found = message != NULL && strstr(message, text) != NULL;
 
@@ -584,39 +333,17 @@ sbx_daytona_sandbox_state(const json_t *sandbox)
 	return SBX_STATE_STARTING;
 }
 
-static const char *
-daytona_copy_string(SbxOp *op, const json_t *object, const char *key)
-{
-	const char *text = sbx_json_string(object, key);
-
-	return text != NULL ? sbx_arena_strdup(&op->arena, text) : NULL;
-}
-
 SbxSandboxFacts *
 sbx_daytona_facts(SbxOp *op, const json_t *sandbox)
 {
 	SbxSandboxFacts *facts = sbx_arena_alloc(&op->arena, sizeof(*facts));
-	json_t *labels = json_object_get(sandbox, "labels");
-	SbxPair *pairs =
-	    sbx_arena_alloc(&op->arena, (json_object_size(labels) + 1) * sizeof(SbxPair));
-	const char *key;
-	json_t *value;
 
-	if (facts == NULL || pairs == NULL)
+	if (facts == NULL)
 		return NULL;
-	facts->sandbox_id = daytona_copy_string(op, sandbox, "id");
+	facts->sandbox_id = sbx_steps_copy_string(op, sandbox, "id");
 	facts->state = sbx_daytona_sandbox_state(sandbox);
-	facts->name = daytona_copy_string(op, sandbox, "name");
-	facts->created_at = daytona_copy_string(op, sandbox, "createdAt");
-	facts->labels = pairs;
-	json_object_foreach (labels, key, value)
-	{
-		if (!json_is_string(value))
-			continue;
-		pairs->key = sbx_arena_strdup(&op->arena, key);
-		pairs->value = sbx_arena_strdup(&op->arena, json_string_value(value));
-		pairs++;
-		facts->label_count++;
-	}
-	return facts;
+	facts->name = sbx_steps_copy_string(op, sandbox, "name");
+	facts->created_at = sbx_steps_copy_string(op, sandbox, "createdAt");
+	return sbx_steps_take_labels(op, json_object_get(sandbox, "labels"), facts) ? facts
+	                                                                            : NULL;
 }

@@ -39,17 +39,17 @@ typedef struct SbxDaytonaBackground
 	SbxStartedScript result;
 } SbxDaytonaBackground;
 
-static SbxDaytonaStep daytona_background_start;
-static SbxDaytonaStep daytona_background_open;
-static SbxDaytonaStep daytona_background_opened;
-static SbxDaytonaStep daytona_background_clear;
-static SbxDaytonaStep daytona_background_cleared;
-static SbxDaytonaStep daytona_background_execute;
-static SbxDaytonaStep daytona_background_executed;
-static SbxDaytonaStep daytona_background_compare;
-static SbxDaytonaStep daytona_background_compared;
-static SbxDaytonaStep daytona_background_give_up;
-static SbxDaytonaStep daytona_background_dropped;
+static SbxStep daytona_background_start;
+static SbxStep daytona_background_open;
+static SbxStep daytona_background_opened;
+static SbxStep daytona_background_clear;
+static SbxStep daytona_background_cleared;
+static SbxStep daytona_background_execute;
+static SbxStep daytona_background_executed;
+static SbxStep daytona_background_compare;
+static SbxStep daytona_background_compared;
+static SbxStep daytona_background_give_up;
+static SbxStep daytona_background_dropped;
 
 SbxOp *
 sbx_daytona_start_script(const SbxAccount *account, const SbxTarget *target,
@@ -65,7 +65,7 @@ sbx_daytona_start_script(const SbxAccount *account, const SbxTarget *target,
 		return NULL;
 	background = op->state;
 	sbx_daytona_set_target(op, target);
-	if (sbx_script_valid(input) && sbx_daytona_valid_id(input->run_id))
+	if (sbx_script_valid(input) && sbx_steps_valid_id(input->run_id))
 	{
 		background->session_id = sbx_arena_strdup(&op->arena, input->run_id);
 		background->session_body =
@@ -80,8 +80,8 @@ sbx_daytona_start_script(const SbxAccount *account, const SbxTarget *target,
 		    DAYTONA_PRINT_SECONDS);
 	}
 	if (background->command_body == NULL || background->clear_body == NULL)
-		background->state.step = sbx_daytona_refuse;
-	return sbx_daytona_made_op(op);
+		background->state.steps.step = sbx_steps_refuse;
+	return sbx_steps_made(op);
 }
 
 static SbxOpWant
@@ -108,7 +108,7 @@ daytona_background_opened(SbxOp *op)
 {
 	SbxDaytonaBackground *background = op->state;
 
-	if (sbx_daytona_is_success(op))
+	if (sbx_steps_is_success(op))
 		return daytona_background_clear(op);
 	if (op->response.status != 409)
 		return sbx_daytona_fail_in_toolbox(op, NULL);
@@ -136,16 +136,16 @@ static SbxOpWant
 daytona_background_cleared(SbxOp *op)
 {
 	SbxDaytonaState *state = op->state;
-	json_t *answer = op->response.status == 200 ? sbx_daytona_object(op, true) : NULL;
+	json_t *answer = op->response.status == 200 ? sbx_steps_object(op, true) : NULL;
 	int64_t exit_code;
 	bool cleared = sbx_json_integer(answer, "exitCode", &exit_code) && exit_code == 0;
 
 	json_decref(answer);
 	if (cleared)
 		return daytona_background_execute(op);
-	sbx_daytona_note(op, sbx_daytona_toolbox_has_no_sandbox(op) ? "NOT_STARTED" : NULL);
+	sbx_steps_note(op, sbx_daytona_toolbox_has_no_sandbox(op) ? "NOT_STARTED" : NULL);
 	if (op->response.status == 200)
-		state->noted.phase = SBX_PHASE_PROTOCOL;
+		state->steps.noted.phase = SBX_PHASE_PROTOCOL;
 	return daytona_background_give_up(op);
 }
 
@@ -170,7 +170,7 @@ daytona_background_name(SbxOp *op, const json_t *answer, const char *key)
 	SbxDaytonaBackground *background = op->state;
 	const char *id = sbx_json_string(answer, key);
 
-	if (!sbx_daytona_valid_id(id))
+	if (!sbx_steps_valid_id(id))
 		return false;
 	background->result.session_id = background->session_id;
 	background->result.command_id = sbx_arena_strdup(&op->arena, id);
@@ -185,19 +185,19 @@ daytona_background_executed(SbxOp *op)
 	json_t *answer;
 	bool named;
 
-	state->acted = sbx_daytona_may_have_arrived(op);
-	if (sbx_daytona_is_success(op))
+	state->steps.acted = sbx_steps_may_have_arrived(op);
+	if (sbx_steps_is_success(op))
 	{
-		answer = sbx_daytona_object(op, false);
+		answer = sbx_steps_object(op, false);
 		named = daytona_background_name(op, answer, "cmdId");
 		json_decref(answer);
 		if (named)
 			return sbx_op_succeed(op, &background->result);
 	}
-	sbx_daytona_note(op, sbx_daytona_toolbox_has_no_sandbox(op) ? "NOT_STARTED" : NULL);
+	sbx_steps_note(op, sbx_daytona_toolbox_has_no_sandbox(op) ? "NOT_STARTED" : NULL);
 
 	/* It may be running, and we have no name for it: the session has. */
-	if (sbx_daytona_is_success(op) || (sbx_daytona_is_passing(op) && state->acted))
+	if (sbx_steps_is_success(op) || (sbx_steps_is_passing(op) && state->steps.acted))
 		return daytona_background_compare(op);
 	return daytona_background_give_up(op);
 }
@@ -249,7 +249,7 @@ daytona_background_give_up(SbxOp *op)
 
 	if (background->was_there)
 		return sbx_daytona_fail_noted_in_toolbox(op);
-	background->state.tidying = true;
+	background->state.steps.tidying = true;
 	return sbx_daytona_send_toolbox(op, "DELETE", background->session_path, NULL,
 	                                daytona_background_dropped);
 }
@@ -258,7 +258,7 @@ static SbxOpWant
 daytona_background_compared(SbxOp *op)
 {
 	SbxDaytonaBackground *background = op->state;
-	json_t *session = op->response.status == 200 ? sbx_daytona_object(op, true) : NULL;
+	json_t *session = op->response.status == 200 ? sbx_steps_object(op, true) : NULL;
 	size_t count = 0;
 	const json_t *command = daytona_background_find(op, session, &count);
 	bool known = session != NULL && json_is_array(json_object_get(session, "commands"));
@@ -270,18 +270,17 @@ daytona_background_compared(SbxOp *op)
 		background->result.reconciled = true;
 		return sbx_op_succeed(op, &background->result);
 	}
-	if (known && !background->state.acted)
+	if (known && !background->state.steps.acted)
 		return count == 0 ? daytona_background_clear(op)
-		                  : sbx_daytona_fail_response(op, "SESSION_IN_USE");
+		                  : sbx_steps_fail_response(op, "SESSION_IN_USE");
 
 	/* Not yet there, or not seen: an answer was lost a moment ago. */
 	if (++background->tries < DAYTONA_RECONCILE_TRIES)
-		return sbx_daytona_pause(op, DAYTONA_RECONCILE_PAUSE_MS,
-		                         daytona_background_compare);
-	if (!background->state.acted)
-		return op->response.status == 200
-		           ? sbx_daytona_fail(op, SBX_PHASE_PROTOCOL, NULL)
-		           : sbx_daytona_fail_in_toolbox(op, NULL);
+		return sbx_steps_pause(op, DAYTONA_RECONCILE_PAUSE_MS,
+		                       daytona_background_compare);
+	if (!background->state.steps.acted)
+		return op->response.status == 200 ? sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL)
+		                                  : sbx_daytona_fail_in_toolbox(op, NULL);
 	return known && count == 0 ? daytona_background_give_up(op)
 	                           : sbx_daytona_fail_noted_in_toolbox(op);
 }
@@ -299,9 +298,9 @@ typedef struct SbxDaytonaAsk
 	SbxDaytonaState state; /* first */
 	const char *session_path;
 	const char *command_path;
-	SbxDaytonaStep *answered; /* what comes after the session's word */
-	bool session_lost;        /* the toolbox does not know the session or the command */
-	bool has_exit_code;       /* the session's word for its end */
+	SbxStep *answered;  /* what comes after the session's word */
+	bool session_lost;  /* the toolbox does not know the session or the command */
+	bool has_exit_code; /* the session's word for its end */
 	int64_t exit_code;
 
 	const char *status_body;
@@ -314,20 +313,19 @@ typedef struct SbxDaytonaAsk
 	SbxScriptOutput output;
 } SbxDaytonaAsk;
 
-static SbxDaytonaStep daytona_ask_start;
-static SbxDaytonaStep daytona_ask_session;
-static SbxDaytonaStep daytona_ask_answered;
-static SbxDaytonaStep daytona_status_answered;
-static SbxDaytonaStep daytona_status_read;
-static SbxDaytonaStep daytona_status_closed;
-static SbxDaytonaStep daytona_logs_answered;
-static SbxDaytonaStep daytona_logs_read_out;
-static SbxDaytonaStep daytona_logs_read_err;
+static SbxStep daytona_ask_start;
+static SbxStep daytona_ask_session;
+static SbxStep daytona_ask_answered;
+static SbxStep daytona_status_answered;
+static SbxStep daytona_status_read;
+static SbxStep daytona_status_closed;
+static SbxStep daytona_logs_answered;
+static SbxStep daytona_logs_read_out;
+static SbxStep daytona_logs_read_err;
 
 static SbxOp *
-daytona_make_ask(const SbxAccount *account, const char *operation,
-                 SbxDaytonaStep *answered, const SbxTarget *target,
-                 const SbxScriptTarget *script)
+daytona_make_ask(const SbxAccount *account, const char *operation, SbxStep *answered,
+                 const SbxTarget *target, const SbxScriptTarget *script)
 {
 	SbxOp *op = sbx_daytona_make_op(account, operation, daytona_ask_start,
 	                                sizeof(SbxDaytonaAsk), DAYTONA_ARENA_SMALL,
@@ -339,10 +337,10 @@ daytona_make_ask(const SbxAccount *account, const char *operation,
 	ask = op->state;
 	ask->answered = answered;
 	sbx_daytona_set_target(op, target);
-	if (!sbx_daytona_valid_id(script->session_id) ||
-	    !sbx_daytona_valid_id(script->command_id))
+	if (!sbx_steps_valid_id(script->session_id) ||
+	    !sbx_steps_valid_id(script->command_id))
 	{
-		ask->state.step = sbx_daytona_refuse;
+		ask->state.steps.step = sbx_steps_refuse;
 		return op;
 	}
 	ask->session_path =
@@ -381,17 +379,17 @@ daytona_ask_answered(SbxOp *op)
 	}
 	if (op->response.status != 200)
 		return sbx_daytona_fail_in_toolbox(op, NULL);
-	answer = sbx_daytona_object(op, true);
+	answer = sbx_steps_object(op, true);
 	valid = answer != NULL;
 	ask->has_exit_code = sbx_json_integer(answer, "exitCode", &ask->exit_code) &&
 	                     ask->exit_code >= 0 && ask->exit_code <= 255;
 	json_decref(answer);
-	return valid ? ask->answered(op) : sbx_daytona_fail(op, SBX_PHASE_PROTOCOL, NULL);
+	return valid ? ask->answered(op) : sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
 }
 
 /* What the sandbox prints at once, and is not changed by. */
 static SbxOpWant
-daytona_ask_sandbox(SbxOp *op, const char *body, SbxDaytonaStep *answer)
+daytona_ask_sandbox(SbxOp *op, const char *body, SbxStep *answer)
 {
 	SbxOpWant want =
 	    sbx_daytona_send_toolbox(op, "POST", "/process/execute", body, answer);
@@ -417,7 +415,7 @@ sbx_daytona_script_status(const SbxAccount *account, const SbxTarget *target,
 		ask->status_body = sbx_daytona_command_body(
 		    &op->arena, sbx_script_status_text(&op->arena, script->session_id),
 		    DAYTONA_PRINT_SECONDS);
-	return sbx_daytona_made_op(op);
+	return sbx_steps_made(op);
 }
 
 /* It is over, and its exit code is in a file: its shell is not needed any more. */
@@ -430,8 +428,8 @@ daytona_status_ended(SbxOp *op, int64_t exit_code)
 	ask->status.exit_code = (int) exit_code;
 	if (ask->session_lost)
 		return sbx_op_succeed(op, &ask->status);
-	ask->state.result = &ask->status;
-	ask->state.tidying = true;
+	ask->state.steps.result = &ask->status;
+	ask->state.steps.tidying = true;
 	return sbx_daytona_send_toolbox(op, "DELETE", ask->session_path, NULL,
 	                                daytona_status_closed);
 }
@@ -486,7 +484,7 @@ static SbxOpWant
 daytona_status_read(SbxOp *op)
 {
 	SbxDaytonaAsk *ask = op->state;
-	json_t *answer = op->response.status == 200 ? sbx_daytona_object(op, true) : NULL;
+	json_t *answer = op->response.status == 200 ? sbx_steps_object(op, true) : NULL;
 	const char *text = sbx_json_string(answer, "result");
 	int exit_code = text == NULL ? -1 : daytona_read_exit_code(text);
 	bool running = text != NULL && daytona_is_word(text, SBX_SCRIPT_RUNNING);
@@ -503,10 +501,10 @@ daytona_status_read(SbxOp *op)
 	if (running || (nothing && !ask->session_lost))
 		return sbx_op_succeed(op, &ask->status);
 	if (lost)
-		return sbx_daytona_fail_response(op, "SCRIPT_LOST");
+		return sbx_steps_fail_response(op, "SCRIPT_LOST");
 	if (nothing)
-		return sbx_daytona_fail_response(op, "SCRIPT_UNKNOWN");
-	return sbx_daytona_fail(op, SBX_PHASE_PROTOCOL, NULL);
+		return sbx_steps_fail_response(op, "SCRIPT_UNKNOWN");
+	return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
 }
 
 /* --- logs --------------------------------------------------------------- */
@@ -540,11 +538,11 @@ sbx_daytona_script_logs(const SbxAccount *account, const SbxTarget *target,
 		ask->out_body = daytona_log_body(op, script, false);
 		ask->err_body = daytona_log_body(op, script, true);
 	}
-	return sbx_daytona_made_op(op);
+	return sbx_steps_made(op);
 }
 
 static SbxOpWant
-daytona_logs_ask(SbxOp *op, const char *body, SbxDaytonaStep *answer)
+daytona_logs_ask(SbxOp *op, const char *body, SbxStep *answer)
 {
 	SbxDaytonaAsk *ask = op->state;
 	SbxOpWant want = daytona_ask_sandbox(op, body, answer);
@@ -572,7 +570,7 @@ static bool
 daytona_logs_take(SbxOp *op, SbxScriptStream *stream)
 {
 	SbxDaytonaAsk *ask = op->state;
-	json_t *answer = op->response.status == 200 ? sbx_daytona_object(op, true) : NULL;
+	json_t *answer = op->response.status == 200 ? sbx_steps_object(op, true) : NULL;
 	size_t length = 0;
 	const char *bytes = sbx_json_string_length(answer, "result", &length);
 	int64_t exit_code;
@@ -588,9 +586,9 @@ daytona_logs_take(SbxOp *op, SbxScriptStream *stream)
 	if (op->response.status != 200)
 		sbx_daytona_fail_in_toolbox(op, NULL);
 	else if (valid)
-		sbx_daytona_fail_response(op, "SCRIPT_UNKNOWN");
+		sbx_steps_fail_response(op, "SCRIPT_UNKNOWN");
 	else
-		sbx_daytona_fail(op, SBX_PHASE_PROTOCOL, NULL);
+		sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
 	return false;
 }
 

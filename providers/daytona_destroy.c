@@ -37,13 +37,13 @@ typedef struct SbxDaytonaDestroy
 	SbxDestroyResult result;
 } SbxDaytonaDestroy;
 
-static SbxDaytonaStep daytona_destroy_start;
-static SbxDaytonaStep daytona_destroy_look_up;
-static SbxDaytonaStep daytona_destroy_looked_up;
-static SbxDaytonaStep daytona_destroy_delete;
-static SbxDaytonaStep daytona_destroy_deleted;
-static SbxDaytonaStep daytona_destroy_check;
-static SbxDaytonaStep daytona_destroy_checked;
+static SbxStep daytona_destroy_start;
+static SbxStep daytona_destroy_look_up;
+static SbxStep daytona_destroy_looked_up;
+static SbxStep daytona_destroy_delete;
+static SbxStep daytona_destroy_deleted;
+static SbxStep daytona_destroy_check;
+static SbxStep daytona_destroy_checked;
 
 SbxOp *
 sbx_daytona_destroy(const SbxAccount *account, const SbxTarget *target,
@@ -60,18 +60,18 @@ sbx_daytona_destroy(const SbxAccount *account, const SbxTarget *target,
 	if (op == NULL)
 		return NULL;
 	destroy = op->state;
-	destroy->state.pause_ms = DAYTONA_RETRY_MS;
+	destroy->state.steps.pause_ms = DAYTONA_RETRY_MS;
 	if (target->unique_name != NULL)
 		destroy->unique_name = sbx_arena_strdup(&op->arena, target->unique_name);
 	if (target->launch_token != NULL)
 		destroy->launch_token = sbx_arena_strdup(&op->arena, target->launch_token);
 
 	/* An id too long to keep cannot be one of ours. */
-	if (target->sandbox_id != NULL && !sbx_daytona_valid_id(target->sandbox_id))
-		destroy->state.step = sbx_daytona_refuse;
+	if (target->sandbox_id != NULL && !sbx_steps_valid_id(target->sandbox_id))
+		destroy->state.steps.step = sbx_steps_refuse;
 	else if (target->sandbox_id != NULL)
 		memcpy(op->sandbox_id, target->sandbox_id, strlen(target->sandbox_id) + 1);
-	return sbx_daytona_made_op(op);
+	return sbx_steps_made(op);
 }
 
 /* The id may have been written to the operation after it was made. */
@@ -81,8 +81,8 @@ daytona_destroy_start(SbxOp *op)
 	SbxDaytonaDestroy *destroy = op->state;
 	const char *id = op->sandbox_id[0] != '\0' ? op->sandbox_id : destroy->unique_name;
 
-	if (!sbx_daytona_valid_id(id))
-		return sbx_daytona_refuse(op);
+	if (!sbx_steps_valid_id(id))
+		return sbx_steps_refuse(op);
 	sbx_daytona_point_at(op, id);
 	return id == op->sandbox_id ? daytona_destroy_delete(op)
 	                            : daytona_destroy_look_up(op);
@@ -90,27 +90,27 @@ daytona_destroy_start(SbxOp *op)
 
 /* Creating settles within seconds to a minute: patient, but not slow to notice. */
 static SbxOpWant
-daytona_destroy_again(SbxOp *op, SbxDaytonaStep *step)
+daytona_destroy_again(SbxOp *op, SbxStep *step)
 {
 	SbxDaytonaState *state = op->state;
-	int64_t pause_ms = state->pause_ms;
+	int64_t pause_ms = state->steps.pause_ms;
 
-	state->pause_ms += state->pause_ms / 2;
-	if (state->pause_ms > DAYTONA_RETRY_MAX_MS)
-		state->pause_ms = DAYTONA_RETRY_MAX_MS;
-	return sbx_daytona_pause(op, pause_ms, step);
+	state->steps.pause_ms += state->steps.pause_ms / 2;
+	if (state->steps.pause_ms > DAYTONA_RETRY_MAX_MS)
+		state->steps.pause_ms = DAYTONA_RETRY_MAX_MS;
+	return sbx_steps_pause(op, pause_ms, step);
 }
 
 /* After an exchange that decided nothing. */
 static SbxOpWant
-daytona_destroy_after_trouble(SbxOp *op, SbxDaytonaStep *step)
+daytona_destroy_after_trouble(SbxOp *op, SbxStep *step)
 {
 	SbxDaytonaDestroy *destroy = op->state;
 
-	sbx_daytona_note(op, sbx_daytona_status_code(op));
-	destroy->trouble += sbx_daytona_may_have_arrived(op) ? 1 : 2;
+	sbx_steps_note(op, sbx_steps_status_code(op));
+	destroy->trouble += sbx_steps_may_have_arrived(op) ? 1 : 2;
 	if (destroy->trouble >= DAYTONA_TROUBLE_MAX)
-		return sbx_daytona_fail_noted(op, destroy->state.noted.provider_code);
+		return sbx_steps_fail_noted(op, destroy->state.steps.noted.provider_code);
 	return daytona_destroy_again(op, step);
 }
 
@@ -129,8 +129,8 @@ daytona_destroy_not_found(SbxOp *op)
 {
 	SbxDaytonaState *state = op->state;
 
-	return daytona_destroy_done(op,
-	                            state->acted ? SBX_DESTROY_DONE : SBX_DESTROY_WAS_GONE);
+	return daytona_destroy_done(op, state->steps.acted ? SBX_DESTROY_DONE
+	                                                   : SBX_DESTROY_WAS_GONE);
 }
 
 static SbxOpWant
@@ -149,30 +149,31 @@ daytona_destroy_looked_up(SbxOp *op)
 	SbxDaytonaDestroy *destroy = op->state;
 	json_t *sandbox;
 	SbxSandboxState found;
-	DaytonaOwner owner;
+	SbxOwner owner;
 
-	if (sbx_daytona_is_passing(op))
+	if (sbx_steps_is_passing(op))
 		return daytona_destroy_after_trouble(op, daytona_destroy_look_up);
 	destroy->trouble = 0;
 	if (op->response.status == 404)
 	{
-		sbx_daytona_note(op, "NOT_FOUND_YET");
+		sbx_steps_note(op, "NOT_FOUND_YET");
 		return daytona_destroy_again(op, daytona_destroy_look_up);
 	}
 	sandbox = sbx_daytona_take_sandbox(op);
 	if (sandbox == NULL)
 		return SBX_OP_WANT_NOTHING;
 
-	owner = sbx_daytona_owner(sandbox, destroy->unique_name, destroy->launch_token);
+	owner = sbx_steps_owner(json_object_get(sandbox, "labels"), destroy->unique_name,
+	                        destroy->launch_token);
 	found = sbx_daytona_sandbox_state(sandbox);
-	if (owner == DAYTONA_OURS)
+	if (owner == SBX_OWNER_OURS)
 		sbx_daytona_adopt(op, sandbox);
 	json_decref(sandbox);
-	if (owner == DAYTONA_STRANGER)
-		return sbx_daytona_fail_response(op, "NOT_OURS");
+	if (owner == SBX_OWNER_STRANGER)
+		return sbx_steps_fail_response(op, "NOT_OURS");
 
 	/* Names are unique: while another launch has it, ours made nothing. */
-	if (owner == DAYTONA_ANOTHER)
+	if (owner == SBX_OWNER_ANOTHER)
 		return daytona_destroy_done(op, SBX_DESTROY_WAS_GONE);
 	if (found == SBX_STATE_GONE)
 		return daytona_destroy_done(op, SBX_DESTROY_DONE);
@@ -195,16 +196,16 @@ daytona_destroy_deleted(SbxOp *op)
 	int status = op->response.status;
 
 	/* Sent twice: the first delivery may have done it, its answer was lost. */
-	state->acted |= op->response.resent;
+	state->steps.acted |= op->response.resent;
 	if (status == 404)
 		return daytona_destroy_not_found(op);
-	if (sbx_daytona_is_success(op))
+	if (sbx_steps_is_success(op))
 	{
 		json_t *sandbox = sbx_daytona_sandbox(op);
 		bool confirmed = sandbox != NULL;
 
 		json_decref(sandbox);
-		state->acted = true;
+		state->steps.acted = true;
 		return confirmed ? daytona_destroy_done(op, SBX_DESTROY_DONE)
 		                 : daytona_destroy_check(op);
 	}
@@ -213,20 +214,20 @@ daytona_destroy_deleted(SbxOp *op)
 	if (status == 409)
 	{
 		((SbxDaytonaDestroy *) op->state)->trouble = 0;
-		sbx_daytona_note(op, "BUSY");
+		sbx_steps_note(op, "BUSY");
 		return daytona_destroy_again(op, daytona_destroy_delete);
 	}
-	if (sbx_daytona_is_passing(op) || op->response.too_large)
+	if (sbx_steps_is_passing(op) || op->response.too_large)
 	{
 		/* A throttled request was not looked at; all others may have worked. */
-		if (status != 429 && sbx_daytona_may_have_arrived(op))
-			state->acted = true;
-		sbx_daytona_note(op, sbx_daytona_status_code(op));
+		if (status != 429 && sbx_steps_may_have_arrived(op))
+			state->steps.acted = true;
+		sbx_steps_note(op, sbx_steps_status_code(op));
 		return daytona_destroy_check(op);
 	}
 	if (status == 400 && sbx_daytona_message_has(op, "fork"))
-		return sbx_daytona_fail_response(op, "HAS_FORKS");
-	return sbx_daytona_fail_response(op, sbx_daytona_status_code(op));
+		return sbx_steps_fail_response(op, "HAS_FORKS");
+	return sbx_steps_fail_response(op, sbx_steps_status_code(op));
 }
 
 /* The delete's own answer decides nothing: ask what is there now. */
@@ -244,7 +245,7 @@ daytona_destroy_checked(SbxOp *op)
 
 	if (op->response.status == 404)
 		return daytona_destroy_not_found(op);
-	if (sbx_daytona_is_passing(op))
+	if (sbx_steps_is_passing(op))
 		return daytona_destroy_after_trouble(op, daytona_destroy_delete);
 	sandbox = sbx_daytona_take_sandbox(op);
 	if (sandbox == NULL)

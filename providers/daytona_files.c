@@ -17,8 +17,8 @@ typedef struct SbxDaytonaFile
 {
 	SbxDaytonaState state; /* first */
 	const char *path;
-	const char *home_dir;      /* the setting; NULL = none */
-	SbxDaytonaStep *addressed; /* what comes once the path is absolute */
+	const char *home_dir; /* the setting; NULL = none */
+	SbxStep *addressed;   /* what comes once the path is absolute */
 
 	/* Of an upload: the content, and what goes around it. */
 	const char *bytes;
@@ -29,19 +29,18 @@ typedef struct SbxDaytonaFile
 	size_t max_bytes;
 } SbxDaytonaFile;
 
-static SbxDaytonaStep daytona_file_start;
-static SbxDaytonaStep daytona_file_address;
-static SbxDaytonaStep daytona_file_at_home;
-static SbxDaytonaStep daytona_upload_send;
-static SbxDaytonaStep daytona_upload_answered;
-static SbxDaytonaStep daytona_upload_counted;
-static SbxDaytonaStep daytona_download_send;
-static SbxDaytonaStep daytona_download_answered;
+static SbxStep daytona_file_start;
+static SbxStep daytona_file_address;
+static SbxStep daytona_file_at_home;
+static SbxStep daytona_upload_send;
+static SbxStep daytona_upload_answered;
+static SbxStep daytona_upload_counted;
+static SbxStep daytona_download_send;
+static SbxStep daytona_download_answered;
 
 static SbxOp *
 daytona_make_file_op(const SbxAccount *account, const char *operation,
-                     SbxDaytonaStep *addressed, const SbxTarget *target,
-                     const char *path)
+                     SbxStep *addressed, const SbxTarget *target, const char *path)
 {
 	const SbxFieldValue *home = &account->settings[DAYTONA_SET_HOME_DIR];
 	SbxOp *op = sbx_daytona_make_op(account, operation, daytona_file_start,
@@ -60,7 +59,7 @@ daytona_make_file_op(const SbxAccount *account, const char *operation,
 
 	/* A line break would end a line of the form that the path is sent in. */
 	if (*path == '\0' || strpbrk(path, "\r\n") != NULL)
-		file->state.step = sbx_daytona_refuse;
+		file->state.steps.step = sbx_steps_refuse;
 	return op;
 }
 
@@ -91,7 +90,7 @@ static SbxOpWant
 daytona_file_at_home(SbxOp *op)
 {
 	SbxDaytonaFile *file = op->state;
-	json_t *answer = op->response.status == 200 ? sbx_daytona_object(op, false) : NULL;
+	json_t *answer = op->response.status == 200 ? sbx_steps_object(op, false) : NULL;
 	const char *told = sbx_json_string(answer, "dir");
 	const char *home = told != NULL && told[0] == '/' ? told : file->home_dir;
 
@@ -102,7 +101,7 @@ daytona_file_at_home(SbxOp *op)
 		return file->addressed(op);
 	if (op->response.status != 200)
 		return sbx_daytona_fail_in_toolbox(op, NULL);
-	return sbx_daytona_fail(op, SBX_PHASE_PROTOCOL, "HOME_UNKNOWN");
+	return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, "HOME_UNKNOWN");
 }
 
 /* --- refusals ----------------------------------------------------------- */
@@ -113,7 +112,7 @@ daytona_file_code(const SbxOp *op)
 {
 	static const char *const known[] = {"FILE_NOT_FOUND", "FILE_ACCESS_DENIED",
 	                                    "INVALID_FILE_PATH"};
-	json_t *answer = sbx_daytona_object(op, false);
+	json_t *answer = sbx_steps_object(op, false);
 	const char *given = sbx_json_string(answer, "code");
 	const char *code = NULL;
 
@@ -159,9 +158,9 @@ sbx_daytona_upload(const SbxAccount *account, const SbxTarget *target,
 	if (bytes != NULL && input->length > 0)
 		memcpy(bytes, input->bytes, input->length);
 	file->bytes = bytes;
-	if (!sbx_daytona_valid_id(input->boundary))
-		file->state.step = sbx_daytona_refuse;
-	return sbx_daytona_made_op(op);
+	if (!sbx_steps_valid_id(input->boundary))
+		file->state.steps.step = sbx_steps_refuse;
+	return sbx_steps_made(op);
 }
 
 /*
@@ -191,7 +190,7 @@ daytona_upload_send(SbxOp *op)
 	SbxOpWant want;
 
 	if (body == NULL || head == NULL || tail == NULL || type == NULL || url == NULL)
-		return sbx_daytona_fail(op, SBX_PHASE_NONE, NULL);
+		return sbx_steps_fail(op, SBX_PHASE_NONE, NULL);
 	memcpy(body, head, head_length);
 	memcpy(body + head_length, file->bytes, file->length);
 	memcpy(body + head_length + file->length, tail, tail_length);
@@ -217,10 +216,10 @@ daytona_upload_answered(SbxOp *op)
 	int64_t written = -1;
 	bool told;
 
-	state->acted |= sbx_daytona_may_have_arrived(op);
-	if (!sbx_daytona_is_success(op))
+	state->steps.acted |= sbx_steps_may_have_arrived(op);
+	if (!sbx_steps_is_success(op))
 		return sbx_daytona_fail_in_toolbox(op, daytona_file_code(op));
-	answer = sbx_daytona_object(op, false);
+	answer = sbx_steps_object(op, false);
 	told = sbx_json_integer(json_array_get(json_object_get(answer, "files"), 0),
 	                        "bytes", &written);
 	json_decref(answer);
@@ -234,14 +233,14 @@ daytona_upload_answered(SbxOp *op)
 		                                daytona_upload_counted);
 	}
 	if (written < 0 || (uint64_t) written != file->length)
-		return sbx_daytona_fail(op, SBX_PHASE_PROTOCOL, "UPLOAD_INCOMPLETE");
+		return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, "UPLOAD_INCOMPLETE");
 	return sbx_op_succeed(op, NULL);
 }
 
 static SbxOpWant
 daytona_upload_counted(SbxOp *op)
 {
-	json_t *answer = op->response.status == 200 ? sbx_daytona_object(op, true) : NULL;
+	json_t *answer = op->response.status == 200 ? sbx_steps_object(op, true) : NULL;
 	int64_t exit_code;
 	bool counted = sbx_json_integer(answer, "exitCode", &exit_code);
 	bool complete = counted && exit_code == 0;
@@ -250,7 +249,7 @@ daytona_upload_counted(SbxOp *op)
 	if (op->response.status != 200)
 		return sbx_daytona_fail_in_toolbox(op, NULL);
 	return complete ? sbx_op_succeed(op, NULL)
-	                : sbx_daytona_fail(op, SBX_PHASE_PROTOCOL, "UPLOAD_INCOMPLETE");
+	                : sbx_steps_fail(op, SBX_PHASE_PROTOCOL, "UPLOAD_INCOMPLETE");
 }
 
 /* --- down --------------------------------------------------------------- */
@@ -265,7 +264,7 @@ sbx_daytona_download(const SbxAccount *account, const SbxTarget *target,
 	if (op == NULL)
 		return NULL;
 	((SbxDaytonaFile *) op->state)->max_bytes = max_bytes > 0 ? max_bytes : 1;
-	return sbx_daytona_made_op(op);
+	return sbx_steps_made(op);
 }
 
 static SbxOpWant
@@ -278,7 +277,7 @@ daytona_download_send(SbxOp *op)
 	SbxOpWant want;
 
 	if (path == NULL)
-		return sbx_daytona_fail(op, SBX_PHASE_NONE, NULL);
+		return sbx_steps_fail(op, SBX_PHASE_NONE, NULL);
 	url = sbx_arena_printf(&op->arena, "%s/files/download?path=%s", state->toolbox_url,
 	                       path);
 	want = sbx_daytona_send_bytes(op, "GET", url, NULL, NULL, 0,
@@ -295,13 +294,13 @@ daytona_download_answered(SbxOp *op)
 	char *bytes;
 
 	if (op->response.too_large)
-		return sbx_daytona_fail_response(op, "FILE_TOO_LARGE");
+		return sbx_steps_fail_response(op, "FILE_TOO_LARGE");
 	if (op->response.status != 200)
 		return sbx_daytona_fail_in_toolbox(op, daytona_file_code(op));
 	content = sbx_arena_alloc(&op->arena, sizeof(*content));
 	bytes = sbx_arena_alloc(&op->arena, op->response.body_length + 1);
 	if (content == NULL || bytes == NULL)
-		return sbx_daytona_fail(op, SBX_PHASE_PROTOCOL, NULL);
+		return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
 	memcpy(bytes, op->response.body, op->response.body_length);
 	content->bytes = bytes;
 	content->length = op->response.body_length;

@@ -30,11 +30,11 @@ typedef struct SbxDaytonaLaunch
 	bool detached;
 } SbxDaytonaLaunch;
 
-static SbxDaytonaStep daytona_launch_start;
-static SbxDaytonaStep daytona_launch_created;
-static SbxDaytonaStep daytona_launch_refused;
-static SbxDaytonaStep daytona_launch_look_up;
-static SbxDaytonaStep daytona_launch_looked_up;
+static SbxStep daytona_launch_start;
+static SbxStep daytona_launch_created;
+static SbxStep daytona_launch_refused;
+static SbxStep daytona_launch_look_up;
+static SbxStep daytona_launch_looked_up;
 static json_t *
 daytona_create_body(const SbxFieldValue *settings, const SbxLaunchInput *input);
 
@@ -56,21 +56,21 @@ sbx_daytona_launch(const SbxAccount *account, const SbxLaunchInput *input)
 	if (op == NULL)
 		return NULL;
 	launch = op->state;
-	launch->wait.state.allocation = SBX_ALLOCATION_NONE;
+	launch->wait.state.steps.allocation = SBX_ALLOCATION_NONE;
 	launch->detached = input->detached;
 
 	body = daytona_create_body(account->settings, input);
 	if (body != NULL)
 		launch->body = sbx_json_print(&op->arena, body);
 	json_decref(body);
-	if (sbx_daytona_valid_id(input->unique_name))
+	if (sbx_steps_valid_id(input->unique_name))
 		launch->unique_name = sbx_arena_strdup(&op->arena, input->unique_name);
 	if (input->launch_token != NULL)
 		launch->launch_token = sbx_arena_strdup(&op->arena, input->launch_token);
 	if (body == NULL || launch->unique_name == NULL ||
 	    sbx_daytona_check_settings(account->settings) != NULL)
-		launch->wait.state.step = sbx_daytona_refuse;
-	return sbx_daytona_made_op(op);
+		launch->wait.state.steps.step = sbx_steps_refuse;
+	return sbx_steps_made(op);
 }
 
 /* Who waits gives the answer, which may be held back, all the time there is. */
@@ -104,7 +104,7 @@ daytona_launch_made(SbxOp *op, const json_t *sandbox)
 	SbxDaytonaLaunch *launch = op->state;
 	SbxDaytonaState *state = op->state;
 
-	state->allocation = SBX_ALLOCATION_MADE;
+	state->steps.allocation = SBX_ALLOCATION_MADE;
 	sbx_daytona_adopt(op, sandbox);
 	if (!sbx_daytona_learn_toolbox(op, sandbox))
 		return sbx_daytona_fail_toolbox(op);
@@ -113,9 +113,9 @@ daytona_launch_made(SbxOp *op, const json_t *sandbox)
 	switch (sbx_daytona_sandbox_state(sandbox))
 	{
 		case SBX_STATE_FAILED:
-			return sbx_daytona_fail_response(op, "SANDBOX_FAILED");
+			return sbx_steps_fail_response(op, "SANDBOX_FAILED");
 		case SBX_STATE_GONE:
-			return sbx_daytona_fail_response(op, "SANDBOX_GONE");
+			return sbx_steps_fail_response(op, "SANDBOX_GONE");
 		default:
 			break;
 	}
@@ -130,13 +130,13 @@ daytona_launch_created(SbxOp *op)
 	json_t *sandbox;
 	SbxOpWant want;
 
-	state->acted = sbx_daytona_may_have_arrived(op);
-	if (op->response.status == 0 && state->acted && launch->detached)
+	state->steps.acted = sbx_steps_may_have_arrived(op);
+	if (op->response.status == 0 && state->steps.acted && launch->detached)
 	{
-		sbx_daytona_note(op, NULL);
+		sbx_steps_note(op, NULL);
 		return daytona_launch_look_up(op);
 	}
-	if (!sbx_daytona_is_success(op))
+	if (!sbx_steps_is_success(op))
 		return daytona_launch_refused(op);
 
 	/*
@@ -145,7 +145,7 @@ daytona_launch_created(SbxOp *op)
 	 */
 	sandbox = sbx_daytona_sandbox(op);
 	if (sandbox == NULL || !daytona_launch_is_ours(op, sandbox))
-		want = sbx_daytona_fail(op, SBX_PHASE_PROTOCOL, NULL);
+		want = sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
 	else
 		want = daytona_launch_made(op, sandbox);
 	json_decref(sandbox);
@@ -174,16 +174,16 @@ daytona_launch_looked_up(SbxOp *op)
 	json_t *sandbox;
 	SbxOpWant want;
 
-	if (op->response.status == 404 || sbx_daytona_is_passing(op))
-		return sbx_daytona_wait_more(op, daytona_launch_look_up);
+	if (op->response.status == 404 || sbx_steps_is_passing(op))
+		return sbx_steps_wait(op, daytona_launch_look_up);
 	sandbox = sbx_daytona_take_sandbox(op);
 	if (sandbox == NULL)
 		return SBX_OP_WANT_NOTHING;
-	if (sbx_daytona_owner(sandbox, launch->unique_name, launch->launch_token) ==
-	    DAYTONA_OURS)
+	if (sbx_steps_owner(json_object_get(sandbox, "labels"), launch->unique_name,
+	                    launch->launch_token) == SBX_OWNER_OURS)
 		want = daytona_launch_made(op, sandbox);
 	else
-		want = sbx_daytona_fail_noted(op, "NAME_CONFLICT");
+		want = sbx_steps_fail_noted(op, "NAME_CONFLICT");
 	json_decref(sandbox);
 	return want;
 }
@@ -257,25 +257,25 @@ static SbxOpWant
 daytona_launch_refused(SbxOp *op)
 {
 	SbxDaytonaState *state = op->state;
-	json_t *object = sbx_daytona_object(op, false);
+	json_t *object = sbx_steps_object(op, false);
 	const char *message = sbx_json_string(object, "message");
 	const char *code = NULL;
 
-	if (!state->acted)
-		state->allocation = SBX_ALLOCATION_NONE;
+	if (!state->steps.acted)
+		state->steps.allocation = SBX_ALLOCATION_NONE;
 	for (size_t i = 0; i < sizeof(daytona_refusals) / sizeof(daytona_refusals[0]); i++)
 	{
 		const SbxDaytonaRefusal *refusal = &daytona_refusals[i];
 
 		if (daytona_refusal_matches(refusal, op->response.status, message))
 		{
-			state->allocation = refusal->allocation;
+			state->steps.allocation = refusal->allocation;
 			code = refusal->code;
 			break;
 		}
 	}
 	json_decref(object);
-	return sbx_daytona_fail_response(op, code);
+	return sbx_steps_fail_response(op, code);
 }
 
 /* --- the body of the create request ------------------------------------- */
@@ -336,8 +336,8 @@ daytona_create_body(const SbxFieldValue *settings, const SbxLaunchInput *input)
 	};
 	/* Without memory these are NULL, which jansson's setters take as a failure. */
 	json_t *body = sbx_json_new_object();
-	json_t *labels = sbx_daytona_pairs(input->labels, input->label_count);
-	json_t *env = sbx_daytona_pairs(input->env, input->env_count);
+	json_t *labels = sbx_steps_json_pairs(input->labels, input->label_count);
+	json_t *env = sbx_steps_json_pairs(input->env, input->env_count);
 	int failed = 0;
 
 	/* The client marks every sandbox so; kept for tools that look for it. */

@@ -2,7 +2,6 @@
  * daytona_look.c
  *		Looking at Daytona sandboxes: at one, or at all that have some labels.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "providers/daytona.h"
@@ -24,8 +23,8 @@
 
 /* --- get ---------------------------------------------------------------- */
 
-static SbxDaytonaStep daytona_get_start;
-static SbxDaytonaStep daytona_get_answered;
+static SbxStep daytona_get_start;
+static SbxStep daytona_get_answered;
 
 SbxOp *
 sbx_daytona_get(const SbxAccount *account, const SbxTarget *target)
@@ -37,7 +36,7 @@ sbx_daytona_get(const SbxAccount *account, const SbxTarget *target)
 	if (op == NULL)
 		return NULL;
 	sbx_daytona_set_target(op, target);
-	return sbx_daytona_made_op(op);
+	return sbx_steps_made(op);
 }
 
 static SbxOpWant
@@ -78,14 +77,12 @@ typedef struct SbxDaytonaFind
 	const char **cursors;  /* of all pages but the first */
 	int pages;             /* that are behind */
 	int tries;             /* at the page that is wanted now */
-	SbxSandboxFacts *found;
-	int count;
-	int size; /* of found */
+	SbxFoundSandboxes found;
 	SbxFindResult result;
 } SbxDaytonaFind;
 
-static SbxDaytonaStep daytona_find_page;
-static SbxDaytonaStep daytona_find_listed;
+static SbxStep daytona_find_page;
+static SbxStep daytona_find_listed;
 
 /*
  * By the time of their creation: in the provider's own order, by activity, sandboxes
@@ -102,7 +99,7 @@ daytona_find_url(SbxOp *op, const SbxPair *labels, int label_count)
 		return sbx_arena_printf(
 		    &op->arena, "%s/sandbox?limit=" DAYTONA_PAGE "&sort=createdAt&order=asc",
 		    state->api_url);
-	object = sbx_daytona_pairs(labels, label_count);
+	object = sbx_steps_json_pairs(labels, label_count);
 	if (object == NULL)
 		return NULL;
 	text = sbx_json_print(&op->arena, object);
@@ -132,8 +129,8 @@ sbx_daytona_find(const SbxAccount *account, const SbxPair *labels, int label_cou
 	find->cursors =
 	    sbx_arena_alloc(&op->arena, (DAYTONA_MAX_PAGES - 1) * sizeof(const char *));
 	if (find->url == NULL)
-		find->state.step = sbx_daytona_refuse;
-	return sbx_daytona_made_op(op);
+		find->state.steps.step = sbx_steps_refuse;
+	return sbx_steps_made(op);
 }
 
 static SbxOpWant
@@ -149,79 +146,6 @@ daytona_find_page(SbxOp *op)
 	return sbx_daytona_send(op, "GET", url, NULL, daytona_find_listed);
 }
 
-static bool
-daytona_find_add(SbxOp *op, const json_t *item)
-{
-	SbxDaytonaFind *find = op->state;
-	SbxSandboxFacts *facts;
-
-	if (!sbx_daytona_valid_id(sbx_json_string(item, "id")))
-		return false;
-	if (find->count == find->size)
-	{
-		int size = find->size == 0 ? 64 : find->size * 2;
-		SbxSandboxFacts *bigger =
-		    sbx_arena_alloc(&op->arena, (size_t) size * sizeof(SbxSandboxFacts));
-
-		if (bigger == NULL)
-			return false;
-		if (find->count > 0)
-			memcpy(bigger, find->found, (size_t) find->count * sizeof(SbxSandboxFacts));
-		find->found = bigger;
-		find->size = size;
-	}
-	facts = sbx_daytona_facts(op, item);
-	if (facts == NULL)
-		return false;
-	find->found[find->count++] = *facts;
-	return true;
-}
-
-/* A cursor that comes back would go round for ever. */
-static bool
-daytona_find_next(SbxOp *op, const char *cursor)
-{
-	SbxDaytonaFind *find = op->state;
-
-	for (int i = 0; i < find->pages; i++)
-	{
-		if (strcmp(find->cursors[i], cursor) == 0)
-			return false;
-	}
-	if (*cursor == '\0' || find->pages == DAYTONA_MAX_PAGES - 1)
-		return false;
-	find->cursors[find->pages] = sbx_arena_strdup(&op->arena, cursor);
-	return find->cursors[find->pages++] != NULL;
-}
-
-static int
-daytona_compare_ids(const void *left, const void *right)
-{
-	return strcmp(((const SbxSandboxFacts *) left)->sandbox_id,
-	              ((const SbxSandboxFacts *) right)->sandbox_id);
-}
-
-/* One can be on two pages, if something before it was deleted in between. */
-static SbxOpWant
-daytona_find_done(SbxOp *op)
-{
-	SbxDaytonaFind *find = op->state;
-	int kept = 0;
-
-	if (find->count > 0)
-		qsort(find->found, (size_t) find->count, sizeof(SbxSandboxFacts),
-		      daytona_compare_ids);
-	for (int i = 0; i < find->count; i++)
-	{
-		if (kept == 0 ||
-		    daytona_compare_ids(&find->found[kept - 1], &find->found[i]) != 0)
-			find->found[kept++] = find->found[i];
-	}
-	find->result.sandboxes = find->found;
-	find->result.count = kept;
-	return sbx_op_succeed(op, &find->result);
-}
-
 /*
  * {"items":[...],"nextCursor":text or null}.  What is unreadable fails as a whole: a
  * list that silently lacks some would be taken for all there is.  A page may be empty
@@ -230,6 +154,7 @@ daytona_find_done(SbxOp *op)
 static bool
 daytona_find_take(SbxOp *op, const json_t *page, const char **cursor)
 {
+	SbxDaytonaFind *find = op->state;
 	const json_t *items = json_object_get(page, "items");
 	const json_t *next = json_object_get(page, "nextCursor");
 
@@ -237,7 +162,10 @@ daytona_find_take(SbxOp *op, const json_t *page, const char **cursor)
 		return false;
 	for (size_t i = 0; i < json_array_size(items); i++)
 	{
-		if (!daytona_find_add(op, json_array_get(items, i)))
+		const json_t *item = json_array_get(items, i);
+
+		if (!sbx_steps_valid_id(sbx_json_string(item, "id")) ||
+		    !sbx_steps_add_found(op, &find->found, sbx_daytona_facts(op, item)))
 			return false;
 	}
 	*cursor = json_string_value(next);
@@ -253,23 +181,27 @@ daytona_find_listed(SbxOp *op)
 	bool more;
 	bool valid;
 
-	if (sbx_daytona_is_passing(op) && ++find->tries < DAYTONA_PAGE_TRIES)
+	if (sbx_steps_is_passing(op) && ++find->tries < DAYTONA_PAGE_TRIES)
 	{
-		sbx_daytona_note(op, sbx_daytona_status_code(op));
-		return sbx_daytona_pause(op, DAYTONA_PAGE_PAUSE_MS, daytona_find_page);
+		sbx_steps_note(op, sbx_steps_status_code(op));
+		return sbx_steps_pause(op, DAYTONA_PAGE_PAUSE_MS, daytona_find_page);
 	}
 	if (op->response.status != 200)
-		return sbx_daytona_fail_response(op, sbx_daytona_status_code(op));
+		return sbx_steps_fail_response(op, sbx_steps_status_code(op));
 	find->tries = 0;
-	memset(&find->state.noted, 0, sizeof(find->state.noted));
+	memset(&find->state.steps.noted, 0, sizeof(find->state.steps.noted));
 
-	page = sbx_daytona_object(op, false);
+	page = sbx_steps_object(op, false);
 	valid = daytona_find_take(op, page, &cursor);
 	more = valid && cursor != NULL;
 	if (more)
-		valid = daytona_find_next(op, cursor);
+		valid = sbx_steps_next_page(op, find->cursors, &find->pages,
+		                            DAYTONA_MAX_PAGES - 1, cursor);
 	json_decref(page);
 	if (!valid)
-		return sbx_daytona_fail(op, SBX_PHASE_PROTOCOL, NULL);
-	return more ? daytona_find_page(op) : daytona_find_done(op);
+		return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
+	if (more)
+		return daytona_find_page(op);
+	sbx_steps_settle_found(&find->found, &find->result);
+	return sbx_op_succeed(op, &find->result);
 }

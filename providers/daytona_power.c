@@ -26,17 +26,16 @@ typedef struct SbxDaytonaPower
 	bool accepted; /* the stop was; the state shows it a moment later */
 } SbxDaytonaPower;
 
-static SbxDaytonaStep daytona_start_look;
-static SbxDaytonaStep daytona_start_looked;
-static SbxDaytonaStep daytona_start_answered;
-static SbxDaytonaStep daytona_stop_look;
-static SbxDaytonaStep daytona_stop_looked;
-static SbxDaytonaStep daytona_stop_answered;
+static SbxStep daytona_start_look;
+static SbxStep daytona_start_looked;
+static SbxStep daytona_start_answered;
+static SbxStep daytona_stop_look;
+static SbxStep daytona_stop_looked;
+static SbxStep daytona_stop_answered;
 
 static SbxOp *
 daytona_make_power_op(const SbxAccount *account, const char *operation,
-                      SbxDaytonaStep *first_step, const SbxTarget *target,
-                      int64_t timeout_ms)
+                      SbxStep *first_step, const SbxTarget *target, int64_t timeout_ms)
 {
 	SbxOp *op = sbx_daytona_make_op(
 	    account, operation, first_step, sizeof(SbxDaytonaPower), DAYTONA_ARENA_SMALL,
@@ -67,7 +66,7 @@ sbx_daytona_wait_ready(const SbxAccount *account, const SbxTarget *target,
 	wait = op->state;
 	wait->stopped_ends_it = true;
 	wait->unready_is_result = true;
-	return sbx_daytona_made_op(op);
+	return sbx_steps_made(op);
 }
 
 /* --- what both have in common ------------------------------------------- */
@@ -76,20 +75,20 @@ sbx_daytona_wait_ready(const SbxAccount *account, const SbxTarget *target,
  * The sandbox as it is now.  NULL = there is no such look, and *want is how to go on.
  */
 static json_t *
-daytona_power_take(SbxOp *op, SbxDaytonaStep *look, SbxOpWant *want)
+daytona_power_take(SbxOp *op, SbxStep *look, SbxOpWant *want)
 {
 	json_t *sandbox;
 
-	if (sbx_daytona_is_passing(op))
+	if (sbx_steps_is_passing(op))
 	{
-		sbx_daytona_note(op, sbx_daytona_status_code(op));
-		*want = sbx_daytona_wait_more(op, look);
+		sbx_steps_note(op, sbx_steps_status_code(op));
+		*want = sbx_steps_wait(op, look);
 		return NULL;
 	}
 	*want = SBX_OP_WANT_NOTHING;
 	if (op->response.status == 404)
 	{
-		sbx_daytona_fail_response(op, "SANDBOX_GONE");
+		sbx_steps_fail_response(op, "SANDBOX_GONE");
 		return NULL;
 	}
 	sandbox = sbx_daytona_take_sandbox(op);
@@ -99,10 +98,10 @@ daytona_power_take(SbxOp *op, SbxDaytonaStep *look, SbxOpWant *want)
 	switch (sbx_daytona_sandbox_state(sandbox))
 	{
 		case SBX_STATE_FAILED:
-			sbx_daytona_fail_response(op, "SANDBOX_FAILED");
+			sbx_steps_fail_response(op, "SANDBOX_FAILED");
 			break;
 		case SBX_STATE_GONE:
-			sbx_daytona_fail_response(op, "SANDBOX_GONE");
+			sbx_steps_fail_response(op, "SANDBOX_GONE");
 			break;
 		default:
 			return sandbox;
@@ -116,17 +115,17 @@ daytona_power_take(SbxOp *op, SbxDaytonaStep *look, SbxOpWant *want)
  * for a state that it is not in any more.
  */
 static SbxOpWant
-daytona_power_changing(SbxOp *op, SbxDaytonaStep *look)
+daytona_power_changing(SbxOp *op, SbxStep *look)
 {
 	SbxDaytonaPower *power = op->state;
 
 	power->refusals = 0;
-	memset(&power->wait.state.noted, 0, sizeof(power->wait.state.noted));
-	return sbx_daytona_wait_more(op, look);
+	memset(&power->wait.state.steps.noted, 0, sizeof(power->wait.state.steps.noted));
+	return sbx_steps_wait(op, look);
 }
 
 static SbxOpWant
-daytona_power_send(SbxOp *op, const char *what, SbxDaytonaStep *answer)
+daytona_power_send(SbxOp *op, const char *what, SbxStep *answer)
 {
 	SbxDaytonaState *state = op->state;
 	const char *url = sbx_arena_printf(&op->arena, "%s/%s", state->sandbox_url, what);
@@ -141,22 +140,22 @@ daytona_power_send(SbxOp *op, const char *what, SbxDaytonaStep *answer)
  * may have been refused for a state that is a moment old.
  */
 static SbxOpWant
-daytona_power_refused(SbxOp *op, SbxDaytonaStep *look)
+daytona_power_refused(SbxOp *op, SbxStep *look)
 {
 	SbxDaytonaPower *power = op->state;
 	int status = op->response.status;
 
 	if (status == 404)
-		return sbx_daytona_fail_response(op, "SANDBOX_GONE");
+		return sbx_steps_fail_response(op, "SANDBOX_GONE");
 	if (status == 409)
-		sbx_daytona_note(op, "BUSY");
-	else if (sbx_daytona_is_passing(op))
-		sbx_daytona_note(op, sbx_daytona_status_code(op));
+		sbx_steps_note(op, "BUSY");
+	else if (sbx_steps_is_passing(op))
+		sbx_steps_note(op, sbx_steps_status_code(op));
 	else if (status == 400 && ++power->refusals < DAYTONA_REFUSALS_MAX)
-		sbx_daytona_note(op, NULL);
+		sbx_steps_note(op, NULL);
 	else
-		return sbx_daytona_fail_response(op, sbx_daytona_status_code(op));
-	return sbx_daytona_wait_more(op, look);
+		return sbx_steps_fail_response(op, sbx_steps_status_code(op));
+	return sbx_steps_wait(op, look);
 }
 
 /* --- start -------------------------------------------------------------- */
@@ -168,7 +167,7 @@ sbx_daytona_start(const SbxAccount *account, const SbxTarget *target,
 	SbxOp *op =
 	    daytona_make_power_op(account, "start", daytona_start_look, target, timeout_ms);
 
-	return op == NULL ? NULL : sbx_daytona_made_op(op);
+	return op == NULL ? NULL : sbx_steps_made(op);
 }
 
 static SbxOpWant
@@ -211,8 +210,9 @@ daytona_start_moved(SbxOp *op, const json_t *sandbox)
 	const SbxDaytonaPower *power = op->state;
 
 	return power->unique_name != NULL &&
-	       sbx_daytona_valid_id(sbx_json_string(sandbox, "id")) &&
-	       sbx_daytona_owner(sandbox, power->unique_name, NULL) != DAYTONA_STRANGER;
+	       sbx_steps_valid_id(sbx_json_string(sandbox, "id")) &&
+	       sbx_steps_owner(json_object_get(sandbox, "labels"), power->unique_name,
+	                       NULL) != SBX_OWNER_STRANGER;
 }
 
 static SbxOpWant
@@ -221,12 +221,12 @@ daytona_start_answered(SbxOp *op)
 	SbxDaytonaState *state = op->state;
 	json_t *sandbox;
 
-	state->acted |= sbx_daytona_may_have_arrived(op);
+	state->steps.acted |= sbx_steps_may_have_arrived(op);
 	if (daytona_lacks_capacity(op))
-		return sbx_daytona_fail_response(op, "CAPACITY");
-	if (!sbx_daytona_is_success(op))
+		return sbx_steps_fail_response(op, "CAPACITY");
+	if (!sbx_steps_is_success(op))
 		return daytona_power_refused(op, daytona_start_look);
-	sandbox = sbx_daytona_object(op, false);
+	sandbox = sbx_steps_object(op, false);
 	if (daytona_start_moved(op, sandbox))
 		sbx_daytona_adopt(op, sandbox);
 	json_decref(sandbox);
@@ -241,7 +241,7 @@ sbx_daytona_stop(const SbxAccount *account, const SbxTarget *target, int64_t tim
 	SbxOp *op =
 	    daytona_make_power_op(account, "stop", daytona_stop_look, target, timeout_ms);
 
-	return op == NULL ? NULL : sbx_daytona_made_op(op);
+	return op == NULL ? NULL : sbx_steps_made(op);
 }
 
 static SbxOpWant
@@ -281,7 +281,7 @@ daytona_stop_looked(SbxOp *op)
 	if (found != SBX_STATE_STARTED || ((SbxDaytonaPower *) op->state)->accepted)
 		return daytona_power_changing(op, daytona_stop_look);
 	if (would_destroy)
-		return sbx_daytona_fail(op, SBX_PHASE_NONE, "STOP_WOULD_DESTROY");
+		return sbx_steps_fail(op, SBX_PHASE_NONE, "STOP_WOULD_DESTROY");
 	return daytona_power_send(op, "stop?force=false", daytona_stop_answered);
 }
 
@@ -291,8 +291,8 @@ daytona_stop_answered(SbxOp *op)
 {
 	SbxDaytonaPower *power = op->state;
 
-	power->wait.state.acted |= sbx_daytona_may_have_arrived(op);
-	if (!sbx_daytona_is_success(op))
+	power->wait.state.steps.acted |= sbx_steps_may_have_arrived(op);
+	if (!sbx_steps_is_success(op))
 		return daytona_power_refused(op, daytona_stop_look);
 	power->accepted = true;
 	return daytona_stop_look(op);

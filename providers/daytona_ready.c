@@ -14,39 +14,19 @@
 #define DAYTONA_PROBE_PAUSE_MS 250
 #define DAYTONA_PROBE_TRIES    3
 
-/* Waiting for "started": fast while it is likely, then ever slower. */
-#define DAYTONA_POLL_MS      100
-#define DAYTONA_POLL_FAST_MS (5 * 1000)
-#define DAYTONA_POLL_MAX_MS  1000
-
-static SbxDaytonaStep daytona_ready_poll;
-static SbxDaytonaStep daytona_ready_polled;
-static SbxDaytonaStep daytona_ready_started;
-static SbxDaytonaStep daytona_ready_located;
-static SbxDaytonaStep daytona_ready_probe;
-static SbxDaytonaStep daytona_ready_probed;
+static SbxStep daytona_ready_poll;
+static SbxStep daytona_ready_polled;
+static SbxStep daytona_ready_started;
+static SbxStep daytona_ready_located;
+static SbxStep daytona_ready_probe;
+static SbxStep daytona_ready_probed;
 
 /* The state in the answer to a create or start is older than the answer. */
 SbxOpWant
 sbx_daytona_await_ready(SbxOp *op)
 {
-	((SbxDaytonaState *) op->state)->pause_ms = DAYTONA_POLL_MS;
+	((SbxSteps *) op->state)->pause_ms = 0;
 	return daytona_ready_poll(op);
-}
-
-/* The pauses so far stand for the time: a step has no clock. */
-SbxOpWant
-sbx_daytona_wait_more(SbxOp *op, SbxDaytonaStep *next)
-{
-	SbxDaytonaState *state = op->state;
-
-	if (state->pause_ms == 0)
-		state->pause_ms = DAYTONA_POLL_MS;
-	if (state->waited_ms >= DAYTONA_POLL_FAST_MS)
-		state->pause_ms += state->pause_ms / 10;
-	if (state->pause_ms > DAYTONA_POLL_MAX_MS)
-		state->pause_ms = DAYTONA_POLL_MAX_MS;
-	return sbx_daytona_pause(op, state->pause_ms, next);
 }
 
 static SbxOpWant
@@ -62,17 +42,17 @@ daytona_ready_judge(SbxOp *op, SbxSandboxState found)
 	SbxDaytonaWait *wait = op->state;
 
 	if (found == SBX_STATE_FAILED)
-		return sbx_daytona_fail_response(op, "SANDBOX_FAILED");
+		return sbx_steps_fail_response(op, "SANDBOX_FAILED");
 	if (found == SBX_STATE_GONE)
-		return sbx_daytona_fail_response(op, "SANDBOX_GONE");
+		return sbx_steps_fail_response(op, "SANDBOX_GONE");
 	if (wait->stopped_ends_it &&
 	    (found == SBX_STATE_STOPPED || found == SBX_STATE_STOPPING))
-		return sbx_daytona_fail_response(op, "NOT_STARTED");
+		return sbx_steps_fail_response(op, "NOT_STARTED");
 
 	/* It can be seen: older trouble would be the wrong reason for a timeout. */
-	memset(&wait->state.noted, 0, sizeof(wait->state.noted));
+	memset(&wait->state.steps.noted, 0, sizeof(wait->state.steps.noted));
 	return found == SBX_STATE_STARTED ? daytona_ready_started(op)
-	                                  : sbx_daytona_wait_more(op, daytona_ready_poll);
+	                                  : sbx_steps_wait(op, daytona_ready_poll);
 }
 
 /* Once it was seen, "not yet" can be the result. */
@@ -82,12 +62,12 @@ daytona_ready_allow_unready(SbxOp *op, const json_t *sandbox)
 	SbxDaytonaWait *wait = op->state;
 	SbxSandboxFacts *facts;
 
-	if (!wait->unready_is_result || wait->state.result != NULL)
+	if (!wait->unready_is_result || wait->state.steps.result != NULL)
 		return;
 	facts = sbx_daytona_facts(op, sandbox);
 	if (facts != NULL)
 		facts->state = SBX_STATE_STARTING;
-	wait->state.result = facts;
+	wait->state.steps.result = facts;
 }
 
 /*
@@ -102,13 +82,13 @@ daytona_ready_polled(SbxOp *op)
 	SbxSandboxState found;
 	bool allowed;
 
-	if (sbx_daytona_is_passing(op))
+	if (sbx_steps_is_passing(op))
 	{
-		sbx_daytona_note(op, sbx_daytona_status_code(op));
-		return sbx_daytona_wait_more(op, daytona_ready_poll);
+		sbx_steps_note(op, sbx_steps_status_code(op));
+		return sbx_steps_wait(op, daytona_ready_poll);
 	}
 	if (op->response.status == 404)
-		return sbx_daytona_fail_response(op, "SANDBOX_GONE");
+		return sbx_steps_fail_response(op, "SANDBOX_GONE");
 
 	sandbox = sbx_daytona_take_sandbox(op);
 	if (sandbox == NULL)
@@ -139,10 +119,10 @@ daytona_ready_started(SbxOp *op)
 static SbxOpWant
 daytona_ready_located(SbxOp *op)
 {
-	if (sbx_daytona_is_passing(op))
+	if (sbx_steps_is_passing(op))
 	{
-		sbx_daytona_note(op, sbx_daytona_status_code(op));
-		return sbx_daytona_wait_more(op, daytona_ready_poll);
+		sbx_steps_note(op, sbx_steps_status_code(op));
+		return sbx_steps_wait(op, daytona_ready_poll);
 	}
 	return sbx_daytona_take_toolbox(op) ? daytona_ready_probe(op) : SBX_OP_WANT_NOTHING;
 }
@@ -165,13 +145,13 @@ daytona_ready_not_yet(SbxOp *op)
 {
 	SbxDaytonaWait *wait = op->state;
 
-	sbx_daytona_note(op, "NOT_READY");
+	sbx_steps_note(op, "NOT_READY");
 	if (++wait->probes < DAYTONA_PROBE_TRIES)
-		return sbx_daytona_pause(op, DAYTONA_PROBE_PAUSE_MS, daytona_ready_probe);
+		return sbx_steps_pause(op, DAYTONA_PROBE_PAUSE_MS, daytona_ready_probe);
 	if (!wait->unready_is_result)
-		return sbx_daytona_fail_response(op, "NOT_READY");
+		return sbx_steps_fail_response(op, "NOT_READY");
 	wait->probes = 0;
-	return sbx_daytona_wait_more(op, daytona_ready_poll);
+	return sbx_steps_wait(op, daytona_ready_poll);
 }
 
 /* Only the known signs of "not yet" are worth another try. */
@@ -184,13 +164,13 @@ daytona_ready_probed(SbxOp *op)
 	bool valid;
 
 	if (op->response.status != 200)
-		return sbx_daytona_is_passing(op) || sbx_daytona_toolbox_has_no_sandbox(op)
+		return sbx_steps_is_passing(op) || sbx_daytona_toolbox_has_no_sandbox(op)
 		           ? daytona_ready_not_yet(op)
 		           : sbx_daytona_fail_in_toolbox(op, "NOT_READY");
-	object = sbx_daytona_object(op, false);
+	object = sbx_steps_object(op, false);
 	valid = sbx_json_integer(object, "exitCode", &exit_code);
 	json_decref(object);
 	if (!valid)
-		return sbx_daytona_fail(op, SBX_PHASE_PROTOCOL, NULL);
+		return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
 	return exit_code == 0 ? sbx_op_succeed(op, wait->facts) : daytona_ready_not_yet(op);
 }

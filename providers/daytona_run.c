@@ -161,15 +161,15 @@ typedef struct SbxDaytonaRun
 	bool kill_answered; /* the sandbox was asked to kill the script, and answered */
 } SbxDaytonaRun;
 
-static SbxDaytonaStep daytona_run_start;
-static SbxDaytonaStep daytona_run_open;
-static SbxDaytonaStep daytona_run_opened;
-static SbxDaytonaStep daytona_run_execute;
-static SbxDaytonaStep daytona_run_executed;
-static SbxDaytonaStep daytona_run_kill;
-static SbxDaytonaStep daytona_run_killed;
-static SbxDaytonaStep daytona_run_close;
-static SbxDaytonaStep daytona_run_closed;
+static SbxStep daytona_run_start;
+static SbxStep daytona_run_open;
+static SbxStep daytona_run_opened;
+static SbxStep daytona_run_execute;
+static SbxStep daytona_run_executed;
+static SbxStep daytona_run_kill;
+static SbxStep daytona_run_killed;
+static SbxStep daytona_run_close;
+static SbxStep daytona_run_closed;
 
 /* NULL when the text is not UTF-8 or memory is short. */
 const char *
@@ -205,9 +205,9 @@ sbx_daytona_run_script(const SbxAccount *account, const SbxTarget *target,
 	run = op->state;
 	run->timeout_ms = timeout_ms;
 	run->max_stream = input->max_stream;
-	run->state.timeout_code = "TIMEOUT";
+	run->state.steps.timeout_code = "TIMEOUT";
 	sbx_daytona_set_target(op, target);
-	if (sbx_script_valid(input) && sbx_daytona_valid_id(input->run_id))
+	if (sbx_script_valid(input) && sbx_steps_valid_id(input->run_id))
 	{
 		run->run_id = sbx_arena_strdup(&op->arena, input->run_id);
 		run->session_body =
@@ -219,8 +219,8 @@ sbx_daytona_run_script(const SbxAccount *account, const SbxTarget *target,
 		    DAYTONA_KILL_SECONDS);
 	}
 	if (run->command_body == NULL || run->kill_body == NULL)
-		run->state.step = sbx_daytona_refuse;
-	return sbx_daytona_made_op(op);
+		run->state.steps.step = sbx_steps_refuse;
+	return sbx_steps_made(op);
 }
 
 static SbxOpWant
@@ -251,13 +251,13 @@ static SbxOpWant
 daytona_run_opened(SbxOp *op)
 {
 	/* 409: it exists, so an earlier delivery of this very request arrived. */
-	if (sbx_daytona_is_success(op) || op->response.status == 409)
+	if (sbx_steps_is_success(op) || op->response.status == 409)
 		return daytona_run_execute(op);
 
 	/* The session may have been made all the same: a shell that would stay. */
-	if (sbx_daytona_is_passing(op) && sbx_daytona_may_have_arrived(op))
+	if (sbx_steps_is_passing(op) && sbx_steps_may_have_arrived(op))
 	{
-		sbx_daytona_note(op, NULL);
+		sbx_steps_note(op, NULL);
 		return daytona_run_close(op);
 	}
 	return sbx_daytona_fail_in_toolbox(op, NULL);
@@ -290,7 +290,7 @@ daytona_may_be_running(const SbxOp *op)
 	int status = op->response.status;
 
 	if (status == 0)
-		return sbx_daytona_may_have_arrived(op);
+		return sbx_steps_may_have_arrived(op);
 	return status < 400 || status == 408 || status >= 500;
 }
 
@@ -304,29 +304,29 @@ daytona_run_executed(SbxOp *op)
 	SbxDaytonaRun *run = op->state;
 	SbxDaytonaState *state = op->state;
 
-	state->acted = sbx_daytona_may_have_arrived(op);
+	state->steps.acted = sbx_steps_may_have_arrived(op);
 	run->timed_out =
 	    op->response.status == 0 && (op->response.timed_out || op->expired);
 	if (run->timed_out)
-		sbx_daytona_note(op, "TIMEOUT_NOT_KILLED");
+		sbx_steps_note(op, "TIMEOUT_NOT_KILLED");
 	else if (op->response.too_large)
-		sbx_daytona_note(op, "OUTPUT_TOO_LARGE");
+		sbx_steps_note(op, "OUTPUT_TOO_LARGE");
 	else if (op->response.status != 200)
-		sbx_daytona_note(op,
-		                 sbx_daytona_toolbox_has_no_sandbox(op) ? "NOT_STARTED" : NULL);
+		sbx_steps_note(op,
+		               sbx_daytona_toolbox_has_no_sandbox(op) ? "NOT_STARTED" : NULL);
 	else
 	{
-		json_t *answer = sbx_daytona_object(op, true);
+		json_t *answer = sbx_steps_object(op, true);
 
-		state->result = daytona_run_result(op, answer, run->max_stream);
+		state->steps.result = daytona_run_result(op, answer, run->max_stream);
 		json_decref(answer);
-		if (state->result == NULL)
+		if (state->steps.result == NULL)
 		{
-			sbx_daytona_note(op, NULL);
-			state->noted.phase = SBX_PHASE_PROTOCOL;
+			sbx_steps_note(op, NULL);
+			state->steps.noted.phase = SBX_PHASE_PROTOCOL;
 		}
 	}
-	if (state->result == NULL && daytona_may_be_running(op))
+	if (state->steps.result == NULL && daytona_may_be_running(op))
 		return daytona_run_kill(op);
 	return daytona_run_close(op);
 }
@@ -341,7 +341,7 @@ daytona_run_kill(SbxOp *op)
 	SbxDaytonaRun *run = op->state;
 	SbxOpWant want;
 
-	run->state.tidying = true;
+	run->state.steps.tidying = true;
 	want =
 	    sbx_daytona_send(op, "POST", run->kill_url, run->kill_body, daytona_run_killed);
 	op->request.repeatable = true;
@@ -356,7 +356,7 @@ static SbxOpWant
 daytona_run_killed(SbxOp *op)
 {
 	SbxDaytonaRun *run = op->state;
-	json_t *answer = op->response.status == 200 ? sbx_daytona_object(op, false) : NULL;
+	json_t *answer = op->response.status == 200 ? sbx_steps_object(op, false) : NULL;
 	int64_t exit_code;
 
 	run->kill_answered =
@@ -371,7 +371,7 @@ daytona_run_close(SbxOp *op)
 {
 	SbxDaytonaRun *run = op->state;
 
-	run->state.tidying = true;
+	run->state.steps.tidying = true;
 	return sbx_daytona_send(op, "DELETE", run->session_url, NULL, daytona_run_closed);
 }
 
@@ -387,9 +387,9 @@ daytona_run_closed(SbxOp *op)
 	SbxDaytonaRun *run = op->state;
 	SbxDaytonaState *state = op->state;
 
-	if (state->result != NULL)
-		return sbx_op_succeed(op, state->result);
-	if (run->timed_out && run->kill_answered && sbx_daytona_is_success(op))
-		state->noted.provider_code = "TIMEOUT";
+	if (state->steps.result != NULL)
+		return sbx_op_succeed(op, state->steps.result);
+	if (run->timed_out && run->kill_answered && sbx_steps_is_success(op))
+		state->steps.noted.provider_code = "TIMEOUT";
 	return sbx_daytona_fail_noted_in_toolbox(op);
 }

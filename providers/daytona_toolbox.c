@@ -142,7 +142,7 @@ daytona_parse_url(const char *url, SbxDaytonaUrl *parts)
 			return false;
 	}
 	else
-		parts->host_length = strspn(url, DAYTONA_NAME_BYTES);
+		parts->host_length = strspn(url, SBX_NAME_BYTES);
 	return parts->host_length > 0 &&
 	       daytona_parse_port(url + parts->host_length, authority - parts->host_length,
 	                          parts);
@@ -187,12 +187,12 @@ sbx_daytona_learn_toolbox(SbxOp *op, const json_t *sandbox)
 SbxOpWant
 sbx_daytona_fail_toolbox(SbxOp *op)
 {
-	return sbx_daytona_fail(op, SBX_PHASE_PROTOCOL, "TOOLBOX_HOST_REFUSED");
+	return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, "TOOLBOX_HOST_REFUSED");
 }
 
 /* For descriptions without the address: there is a resource of its own for it. */
 SbxOpWant
-sbx_daytona_ask_toolbox(SbxOp *op, SbxDaytonaStep *answer)
+sbx_daytona_ask_toolbox(SbxOp *op, SbxStep *answer)
 {
 	SbxDaytonaState *state = op->state;
 	const char *url =
@@ -211,30 +211,30 @@ sbx_daytona_take_toolbox(SbxOp *op)
 
 	if (op->response.status != 200)
 	{
-		sbx_daytona_fail_response(op, sbx_daytona_status_code(op));
+		sbx_steps_fail_response(op, sbx_steps_status_code(op));
 		return false;
 	}
-	object = sbx_daytona_object(op, false);
+	object = sbx_steps_object(op, false);
 	allowed = daytona_learn_url(op, object, "url");
 	json_decref(object);
 	if (!allowed)
 		sbx_daytona_fail_toolbox(op);
 	else if (state->toolbox_url == NULL)
-		sbx_daytona_fail(op, SBX_PHASE_PROTOCOL, NULL);
+		sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
 	return allowed && state->toolbox_url != NULL;
 }
 
 /* --- opening it --------------------------------------------------------- */
 
-static SbxDaytonaStep daytona_toolbox_found;
-static SbxDaytonaStep daytona_toolbox_located;
+static SbxStep daytona_toolbox_found;
+static SbxStep daytona_toolbox_located;
 
 /*
  * The control plane is asked first because the toolbox's refusals are ambiguous,
  * and because only it knows where the toolbox of this sandbox is.
  */
 SbxOpWant
-sbx_daytona_open_toolbox(SbxOp *op, SbxDaytonaStep *opened)
+sbx_daytona_open_toolbox(SbxOp *op, SbxStep *opened)
 {
 	SbxDaytonaState *state = op->state;
 
@@ -251,7 +251,7 @@ daytona_toolbox_found(SbxOp *op)
 	bool allowed;
 
 	if (op->response.status == 404)
-		return sbx_daytona_fail_response(op, "SANDBOX_GONE");
+		return sbx_steps_fail_response(op, "SANDBOX_GONE");
 	sandbox = sbx_daytona_take_sandbox(op);
 	if (sandbox == NULL)
 		return SBX_OP_WANT_NOTHING;
@@ -261,9 +261,9 @@ daytona_toolbox_found(SbxOp *op)
 	json_decref(sandbox);
 
 	if (found == SBX_STATE_GONE)
-		return sbx_daytona_fail_response(op, "SANDBOX_GONE");
+		return sbx_steps_fail_response(op, "SANDBOX_GONE");
 	if (found != SBX_STATE_STARTED)
-		return sbx_daytona_fail_response(op, "NOT_STARTED");
+		return sbx_steps_fail_response(op, "NOT_STARTED");
 	if (!allowed)
 		return sbx_daytona_fail_toolbox(op);
 	if (state->toolbox_url == NULL)
@@ -284,7 +284,7 @@ daytona_toolbox_located(SbxOp *op)
 
 SbxOpWant
 sbx_daytona_send_toolbox(SbxOp *op, const char *method, const char *path,
-                         const char *body, SbxDaytonaStep *answer)
+                         const char *body, SbxStep *answer)
 {
 	SbxDaytonaState *state = op->state;
 	const char *url = sbx_arena_printf(&op->arena, "%s%s", state->toolbox_url, path);
@@ -321,7 +321,7 @@ sbx_daytona_toolbox_has_no_sandbox(const SbxOp *op)
 
 /* --- refusals ----------------------------------------------------------- */
 
-static SbxDaytonaStep daytona_toolbox_confirmed;
+static SbxStep daytona_toolbox_confirmed;
 
 /* What the operation has to say of this answer; NULL leaves it to the status. */
 SbxOpWant
@@ -329,7 +329,7 @@ sbx_daytona_fail_in_toolbox(SbxOp *op, const char *code)
 {
 	if (code == NULL && sbx_daytona_toolbox_has_no_sandbox(op))
 		code = "NOT_STARTED";
-	sbx_daytona_note(op, code);
+	sbx_steps_note(op, code);
 	return sbx_daytona_fail_noted_in_toolbox(op);
 }
 
@@ -342,9 +342,9 @@ sbx_daytona_fail_noted_in_toolbox(SbxOp *op)
 {
 	SbxDaytonaState *state = op->state;
 
-	if (state->noted.http_status != 401)
-		return sbx_daytona_fail_noted(op, state->noted.provider_code);
-	state->tidying = true;
+	if (state->steps.noted.http_status != 401)
+		return sbx_steps_fail_noted(op, state->steps.noted.provider_code);
+	state->steps.tidying = true;
 	return sbx_daytona_look(op, daytona_toolbox_confirmed);
 }
 
@@ -361,6 +361,6 @@ daytona_toolbox_confirmed(SbxOp *op)
 		gone = sandbox != NULL && sbx_daytona_sandbox_state(sandbox) == SBX_STATE_GONE;
 		json_decref(sandbox);
 	}
-	return sbx_daytona_fail_noted(op,
-	                              gone ? "SANDBOX_GONE" : state->noted.provider_code);
+	return sbx_steps_fail_noted(op, gone ? "SANDBOX_GONE"
+	                                     : state->steps.noted.provider_code);
 }

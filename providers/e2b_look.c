@@ -2,7 +2,6 @@
  * e2b_look.c
  *		Looking at E2B sandboxes: at one, or at all that have some labels.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "providers/e2b.h"
@@ -152,7 +151,7 @@ e2b_find_listed(SbxOp *op)
 		sbx_steps_settle_found(&find->found, &find->result);
 		return sbx_op_succeed(op, &find->result);
 	}
-	return sbx_steps_next_page(op, find->tokens, &find->pages, E2B_MAX_PAGES, token)
+	return sbx_steps_next_page(op, find->tokens, &find->pages, E2B_MAX_PAGES - 1, token)
 	           ? e2b_find_page(op)
 	           : sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
 }

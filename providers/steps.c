@@ -104,11 +104,17 @@ sbx_steps_fail_response(SbxOp *op, const char *code)
 	return SBX_OP_WANT_NOTHING;
 }
 
+/*
+ * An exchange that the end of the time cut short went no more wrong than that: what was
+ * noted before is still the reason.
+ */
 void
 sbx_steps_note(SbxOp *op, const char *code)
 {
 	SbxSteps *steps = op->state;
 
+	if (op->expired && op->response.status == 0 && steps->noted.phase != SBX_PHASE_NONE)
+		return;
 	sbx_steps_fail_response(op, code);
 	steps->noted = op->failure;
 }

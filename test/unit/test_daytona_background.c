@@ -143,7 +143,7 @@ path(void)
 	is_text(drive.op->operation, "startScript", "operation name");
 	drive_recorded(&drive, "session_create");
 	asks(&drive, "POST", EXECUTE, "what an earlier one left is removed");
-	ok(strstr(drive.op->request.body, "rm -f") != NULL && drive.op->request.repeatable,
+	ok(strstr(drive.op->request.body, "rm -rf") != NULL && drive.op->request.repeatable,
 	   "twice does no harm");
 	drive_answer(&drive, 200, CLEARED);
 	asks(&drive, "POST", SESSION "/exec", "executed");
