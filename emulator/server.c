@@ -174,7 +174,7 @@ emu_server_abandon_all(const EmuRequest *spare)
 	for (EmuRequest *request = server.suspended; request != NULL; request = next)
 	{
 		next = request->next_suspended;
-		if (request != spare)
+		if (spare == NULL || request != spare)
 			request_abandon(request);
 	}
 }
