@@ -486,7 +486,7 @@ static SbxOpWant
 daytona_status_read(SbxOp *op)
 {
 	SbxDaytonaAsk *ask = op->state;
-	json_t *answer = op->response.status == 200 ? sbx_daytona_object(op, true) : NULL;
+	json_t *answer = op->response.status == 200 ? sbx_daytona_object(op, false) : NULL;
 	const char *text = sbx_json_string(answer, "result");
 	int exit_code = text == NULL ? -1 : daytona_read_exit_code(text);
 	bool running = text != NULL && daytona_is_word(text, SBX_SCRIPT_RUNNING);
@@ -565,8 +565,8 @@ daytona_logs_answered(SbxOp *op)
 
 /*
  * A stream out of the answer.  A command that failed found no file: then there is no
- * such script, or the session has it and has not got to it yet.  False = the operation
- * has failed.
+ * such script, or the session has it and has not got to it yet.  (A negative exit code
+ * is none: nothing was run.)  False = the operation has failed.
  */
 static bool
 daytona_logs_take(SbxOp *op, SbxScriptStream *stream)
@@ -576,7 +576,8 @@ daytona_logs_take(SbxOp *op, SbxScriptStream *stream)
 	size_t length = 0;
 	const char *bytes = sbx_json_string_length(answer, "result", &length);
 	int64_t exit_code;
-	bool valid = bytes != NULL && sbx_json_integer(answer, "exitCode", &exit_code);
+	bool valid = bytes != NULL && sbx_json_integer(answer, "exitCode", &exit_code) &&
+	             exit_code >= 0;
 	bool there = valid && exit_code == 0;
 
 	*stream = sbx_script_open_stream(&op->arena, there ? length : 0, ask->max_stream);
