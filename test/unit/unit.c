@@ -449,6 +449,7 @@ main(void)
 	test_daytona_power();
 	test_daytona_background();
 	test_daytona_status();
+	test_daytona_files();
 	test_daytona_run();
 	test_daytona_streams();
 	test_daytona_shell();

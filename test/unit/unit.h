@@ -34,6 +34,7 @@ extern void test_daytona_look(void);
 extern void test_daytona_power(void);
 extern void test_daytona_background(void);
 extern void test_daytona_status(void);
+extern void test_daytona_files(void);
 extern void test_daytona_run(void);
 extern void test_daytona_streams(void);
 extern void test_daytona_shell(void);
