@@ -159,4 +159,11 @@ extern void shell_path(char *path, const char *name);
 /* Source a text in a shell whose standard input has something to steal. */
 extern ShellRun shell_source(const char *shell, const char *text);
 
+/* A run whose files in /tmp no other process's tests have. */
+extern char shell_run_id[];
+extern SbxRunInput shell_input(const char *command);
+
+/* What the adapter sends for an input; the caller frees it. */
+extern char *shell_wrapped(const SbxRunInput *input);
+
 #endif /* SBX_UNIT_H */
