@@ -223,12 +223,17 @@ sbx_daytona_fail_response(SbxOp *op, const char *code)
 	return SBX_OP_WANT_NOTHING;
 }
 
-/* Remember what went wrong and go on. */
+/*
+ * Remember what went wrong and go on.  An exchange that the end of the time cut short
+ * went no more wrong than that: what was noted before is still the reason.
+ */
 void
 sbx_daytona_note(SbxOp *op, const char *code)
 {
 	SbxDaytonaState *state = op->state;
 
+	if (op->expired && op->response.status == 0 && state->noted.phase != SBX_PHASE_NONE)
+		return;
 	sbx_daytona_fail_response(op, code);
 	state->noted = op->failure;
 }

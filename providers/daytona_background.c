@@ -135,9 +135,17 @@ daytona_background_clear(SbxOp *op)
 static SbxOpWant
 daytona_background_cleared(SbxOp *op)
 {
-	if (op->response.status == 200)
+	SbxDaytonaState *state = op->state;
+	json_t *answer = op->response.status == 200 ? sbx_daytona_object(op, true) : NULL;
+	int64_t exit_code;
+	bool cleared = sbx_json_integer(answer, "exitCode", &exit_code) && exit_code == 0;
+
+	json_decref(answer);
+	if (cleared)
 		return daytona_background_execute(op);
-	sbx_daytona_note(op, NULL);
+	sbx_daytona_note(op, sbx_daytona_toolbox_has_no_sandbox(op) ? "NOT_STARTED" : NULL);
+	if (op->response.status == 200)
+		state->noted.phase = SBX_PHASE_PROTOCOL;
 	return daytona_background_give_up(op);
 }
 
@@ -220,10 +228,12 @@ daytona_background_find(const SbxOp *op, const json_t *session, size_t *count)
 	const SbxDaytonaBackground *background = op->state;
 	const json_t *commands = json_object_get(session, "commands");
 	const json_t *command = json_array_get(commands, 0);
-	const char *text = sbx_json_string(command, "command");
+	size_t length;
+	const char *text = sbx_json_string_length(command, "command", &length);
 
 	*count = json_array_size(commands);
-	return *count == 1 && text != NULL && strcmp(text, background->command) == 0
+	return *count == 1 && text != NULL && strlen(background->command) == length &&
+	               memcmp(text, background->command, length) == 0
 	           ? command
 	           : NULL;
 }
@@ -269,7 +279,9 @@ daytona_background_compared(SbxOp *op)
 		return sbx_daytona_pause(op, DAYTONA_RECONCILE_PAUSE_MS,
 		                         daytona_background_compare);
 	if (!background->state.acted)
-		return sbx_daytona_fail_in_toolbox(op, NULL);
+		return op->response.status == 200
+		           ? sbx_daytona_fail(op, SBX_PHASE_PROTOCOL, NULL)
+		           : sbx_daytona_fail_in_toolbox(op, NULL);
 	return known && count == 0 ? daytona_background_give_up(op)
 	                           : sbx_daytona_fail_noted_in_toolbox(op);
 }
@@ -474,7 +486,7 @@ static SbxOpWant
 daytona_status_read(SbxOp *op)
 {
 	SbxDaytonaAsk *ask = op->state;
-	json_t *answer = op->response.status == 200 ? sbx_daytona_object(op, true) : NULL;
+	json_t *answer = op->response.status == 200 ? sbx_daytona_object(op, false) : NULL;
 	const char *text = sbx_json_string(answer, "result");
 	int exit_code = text == NULL ? -1 : daytona_read_exit_code(text);
 	bool running = text != NULL && daytona_is_word(text, SBX_SCRIPT_RUNNING);
@@ -553,8 +565,8 @@ daytona_logs_answered(SbxOp *op)
 
 /*
  * A stream out of the answer.  A command that failed found no file: then there is no
- * such script, or the session has it and has not got to it yet.  False = the operation
- * has failed.
+ * such script, or the session has it and has not got to it yet.  (A negative exit code
+ * is none: nothing was run.)  False = the operation has failed.
  */
 static bool
 daytona_logs_take(SbxOp *op, SbxScriptStream *stream)
@@ -564,7 +576,8 @@ daytona_logs_take(SbxOp *op, SbxScriptStream *stream)
 	size_t length = 0;
 	const char *bytes = sbx_json_string_length(answer, "result", &length);
 	int64_t exit_code;
-	bool valid = bytes != NULL && sbx_json_integer(answer, "exitCode", &exit_code);
+	bool valid = bytes != NULL && sbx_json_integer(answer, "exitCode", &exit_code) &&
+	             exit_code >= 0;
 	bool there = valid && exit_code == 0;
 
 	*stream = sbx_script_open_stream(&op->arena, there ? length : 0, ask->max_stream);

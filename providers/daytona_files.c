@@ -13,11 +13,14 @@
 /* What the sandbox gets to count the bytes of a file. */
 #define DAYTONA_COUNT_SECONDS 8
 
+/* A refusal has its text, however small the file may be. */
+#define DAYTONA_REFUSAL_BYTES ((size_t) 64 * 1024)
+
 typedef struct SbxDaytonaFile
 {
 	SbxDaytonaState state; /* first */
 	const char *path;
-	const char *home_dir;      /* the setting; NULL = none */
+	const char *home_dir;      /* the setting, if it is of use; or NULL */
 	SbxDaytonaStep *addressed; /* what comes once the path is absolute */
 
 	/* Of an upload: the content, and what goes around it. */
@@ -54,7 +57,7 @@ daytona_make_file_op(const SbxAccount *account, const char *operation,
 	file = op->state;
 	file->addressed = addressed;
 	file->path = sbx_arena_strdup(&op->arena, path);
-	if (home->is_set)
+	if (home->is_set && home->text[0] == '/')
 		file->home_dir = sbx_arena_strdup(&op->arena, home->text);
 	sbx_daytona_set_target(op, target);
 
@@ -108,8 +111,8 @@ daytona_file_at_home(SbxOp *op)
 /* --- refusals ----------------------------------------------------------- */
 
 /*
- * The toolbox's own codes where it gives one, else what its status means here.  An
- * archived sandbox has no container to ask, which is a 404, too.
+ * The toolbox's own codes where it gives one, else what its status means here.  A 400 to
+ * an upload can mean anything, from a bad path to a full disk.
  */
 static const char *
 daytona_file_code(const SbxOp *op)
@@ -128,13 +131,12 @@ daytona_file_code(const SbxOp *op)
 	json_decref(answer);
 	if (code != NULL)
 		return code;
-	if (sbx_daytona_toolbox_has_no_sandbox(op) ||
-	    sbx_daytona_message_has(op, "container not found"))
+	if (sbx_daytona_toolbox_has_no_sandbox(op))
 		return "NOT_STARTED";
 	switch (op->response.status)
 	{
 		case 400:
-			return "INVALID_FILE_PATH";
+			return strcmp(op->operation, "download") == 0 ? "INVALID_FILE_PATH" : NULL;
 		case 403:
 			return "FILE_ACCESS_DENIED";
 		case 404:
@@ -163,7 +165,11 @@ sbx_daytona_upload(const SbxAccount *account, const SbxTarget *target,
 	if (bytes != NULL && input->length > 0)
 		memcpy(bytes, input->bytes, input->length);
 	file->bytes = bytes;
-	if (!sbx_daytona_valid_id(input->boundary))
+
+	/* The form would end inside the file. */
+	if (!sbx_daytona_valid_id(input->boundary) ||
+	    (input->length > 0 && memmem(input->bytes, input->length, input->boundary,
+	                                 strlen(input->boundary)) != NULL))
 		file->state.step = sbx_daytona_refuse;
 	return sbx_daytona_made_op(op);
 }
@@ -208,9 +214,27 @@ daytona_upload_send(SbxOp *op)
 	return want;
 }
 
+/* For an older toolbox, which answers nothing: how many bytes are there? */
+static SbxOpWant
+daytona_upload_count(SbxOp *op)
+{
+	SbxDaytonaFile *file = op->state;
+	const char *count = sbx_script_count_text(&op->arena, file->path, file->length);
+	const char *body =
+	    sbx_daytona_command_body(&op->arena, count, DAYTONA_COUNT_SECONDS);
+	SbxOpWant want;
+
+	/* The path is no UTF-8, so no command can have it. */
+	if (body == NULL)
+		return sbx_daytona_fail(op, SBX_PHASE_PROTOCOL, "UPLOAD_INCOMPLETE");
+	want = sbx_daytona_send_toolbox(op, "POST", "/process/execute", body,
+	                                daytona_upload_counted);
+	op->request.repeatable = true;
+	return want;
+}
+
 /*
- * {"files":[{"path","bytes"}]}; an older toolbox answers nothing.  A number that is
- * not ours is a file that is not ours.
+ * {"files":[{"path","bytes"}]}.  A number that is not ours is a file that is not ours.
  */
 static SbxOpWant
 daytona_upload_answered(SbxOp *op)
@@ -229,14 +253,7 @@ daytona_upload_answered(SbxOp *op)
 	                        "bytes", &written);
 	json_decref(answer);
 	if (!told)
-	{
-		const char *count = sbx_script_count_text(&op->arena, file->path, file->length);
-		const char *body =
-		    sbx_daytona_command_body(&op->arena, count, DAYTONA_COUNT_SECONDS);
-
-		return sbx_daytona_send_toolbox(op, "POST", "/process/execute", body,
-		                                daytona_upload_counted);
-	}
+		return daytona_upload_count(op);
 	if (written < 0 || (uint64_t) written != file->length)
 		return sbx_daytona_fail(op, SBX_PHASE_PROTOCOL, "UPLOAD_INCOMPLETE");
 	return sbx_op_succeed(op, NULL);
@@ -268,7 +285,7 @@ sbx_daytona_download(const SbxAccount *account, const SbxTarget *target,
 
 	if (op == NULL)
 		return NULL;
-	((SbxDaytonaFile *) op->state)->max_bytes = max_bytes > 0 ? max_bytes : 1;
+	((SbxDaytonaFile *) op->state)->max_bytes = max_bytes;
 	return sbx_daytona_made_op(op);
 }
 
@@ -288,17 +305,21 @@ daytona_download_send(SbxOp *op)
 	want = sbx_daytona_send_bytes(op, "GET", url, NULL, NULL, 0,
 	                              daytona_download_answered);
 	op->request.timeout_ms = 0;
-	op->request.max_response = file->max_bytes;
+	op->request.max_response = file->max_bytes > DAYTONA_REFUSAL_BYTES
+	                               ? file->max_bytes
+	                               : DAYTONA_REFUSAL_BYTES;
 	return want;
 }
 
 static SbxOpWant
 daytona_download_answered(SbxOp *op)
 {
+	SbxDaytonaFile *file = op->state;
 	SbxFileContent *content;
 	char *bytes;
 
-	if (op->response.too_large)
+	if (op->response.too_large ||
+	    (op->response.status == 200 && op->response.body_length > file->max_bytes))
 		return sbx_daytona_fail_response(op, "FILE_TOO_LARGE");
 	if (op->response.status != 200)
 		return sbx_daytona_fail_in_toolbox(op, daytona_file_code(op));

@@ -110,8 +110,15 @@ daytona_launch_made(SbxOp *op, const json_t *sandbox)
 		return sbx_daytona_fail_toolbox(op);
 	if (!launch->detached)
 		return sbx_daytona_await_ready(op);
-	if (sbx_daytona_sandbox_state(sandbox) == SBX_STATE_FAILED)
-		return sbx_daytona_fail_response(op, "SANDBOX_FAILED");
+	switch (sbx_daytona_sandbox_state(sandbox))
+	{
+		case SBX_STATE_FAILED:
+			return sbx_daytona_fail_response(op, "SANDBOX_FAILED");
+		case SBX_STATE_GONE:
+			return sbx_daytona_fail_response(op, "SANDBOX_GONE");
+		default:
+			break;
+	}
 	return sbx_op_succeed(op, sbx_daytona_facts(op, sandbox));
 }
 
@@ -214,6 +221,9 @@ static const SbxDaytonaRefusal daytona_refusals[] = {
     {400, "Snapshot ", " not found", SBX_ALLOCATION_NONE, "SNAPSHOT_NOT_FOUND"},
     {400, "Snapshot ", " is not available in region", SBX_ALLOCATION_NONE,
      "SNAPSHOT_NOT_IN_REGION"},
+
+    /* Its state, when that is not the one to start from. */
+    {400, "Snapshot ", " is ", SBX_ALLOCATION_NONE, "SNAPSHOT_NOT_READY"},
     {400, "", " does not have a default region", SBX_ALLOCATION_NONE,
      "NO_DEFAULT_REGION"},
 

@@ -76,8 +76,8 @@ typedef struct SbxDaytonaFind
 	SbxDaytonaState state; /* first */
 	const char *url;       /* of the first page */
 	const char **cursors;  /* of all pages but the first */
-	int pages;
-	int tries; /* at the page that is wanted now */
+	int pages;             /* that are behind */
+	int tries;             /* at the page that is wanted now */
 	SbxSandboxFacts *found;
 	int count;
 	int size; /* of found */
@@ -130,7 +130,7 @@ sbx_daytona_find(const SbxAccount *account, const SbxPair *labels, int label_cou
 	find = op->state;
 	find->url = daytona_find_url(op, labels, label_count);
 	find->cursors =
-	    sbx_arena_alloc(&op->arena, DAYTONA_MAX_PAGES * sizeof(const char *));
+	    sbx_arena_alloc(&op->arena, (DAYTONA_MAX_PAGES - 1) * sizeof(const char *));
 	if (find->url == NULL)
 		find->state.step = sbx_daytona_refuse;
 	return sbx_daytona_made_op(op);
@@ -188,7 +188,7 @@ daytona_find_next(SbxOp *op, const char *cursor)
 		if (strcmp(find->cursors[i], cursor) == 0)
 			return false;
 	}
-	if (*cursor == '\0' || find->pages == DAYTONA_MAX_PAGES)
+	if (*cursor == '\0' || find->pages == DAYTONA_MAX_PAGES - 1)
 		return false;
 	find->cursors[find->pages] = sbx_arena_strdup(&op->arena, cursor);
 	return find->cursors[find->pages++] != NULL;

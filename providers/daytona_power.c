@@ -111,6 +111,20 @@ daytona_power_take(SbxOp *op, SbxDaytonaStep *look, SbxOpWant *want)
 	return NULL;
 }
 
+/*
+ * Nothing to do but to look again: it is changing.  What was refused before was refused
+ * for a state that it is not in any more.
+ */
+static SbxOpWant
+daytona_power_changing(SbxOp *op, SbxDaytonaStep *look)
+{
+	SbxDaytonaPower *power = op->state;
+
+	power->refusals = 0;
+	memset(&power->wait.state.noted, 0, sizeof(power->wait.state.noted));
+	return sbx_daytona_wait_more(op, look);
+}
+
 static SbxOpWant
 daytona_power_send(SbxOp *op, const char *what, SbxDaytonaStep *answer)
 {
@@ -177,7 +191,7 @@ daytona_start_looked(SbxOp *op)
 	if (found == SBX_STATE_STOPPED)
 		return daytona_power_send(op, "start", daytona_start_answered);
 	if (found == SBX_STATE_STOPPING)
-		return sbx_daytona_wait_more(op, daytona_start_look);
+		return daytona_power_changing(op, daytona_start_look);
 	return sbx_daytona_await_ready(op);
 }
 
@@ -265,7 +279,7 @@ daytona_stop_looked(SbxOp *op)
 	if (found == SBX_STATE_STOPPED)
 		return sbx_op_succeed(op, facts);
 	if (found != SBX_STATE_STARTED || ((SbxDaytonaPower *) op->state)->accepted)
-		return sbx_daytona_wait_more(op, daytona_stop_look);
+		return daytona_power_changing(op, daytona_stop_look);
 	if (would_destroy)
 		return sbx_daytona_fail(op, SBX_PHASE_NONE, "STOP_WOULD_DESTROY");
 	return daytona_power_send(op, "stop?force=false", daytona_stop_answered);

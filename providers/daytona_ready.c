@@ -174,10 +174,7 @@ daytona_ready_not_yet(SbxOp *op)
 	return sbx_daytona_wait_more(op, daytona_ready_poll);
 }
 
-/*
- * Only the known signs of "not yet" are worth another try.  A 401 here is no
- * verdict on the key: the toolbox says so of a sandbox it cannot reach, too.
- */
+/* Only the known signs of "not yet" are worth another try. */
 static SbxOpWant
 daytona_ready_probed(SbxOp *op)
 {
@@ -189,7 +186,7 @@ daytona_ready_probed(SbxOp *op)
 	if (op->response.status != 200)
 		return sbx_daytona_is_passing(op) || sbx_daytona_toolbox_has_no_sandbox(op)
 		           ? daytona_ready_not_yet(op)
-		           : sbx_daytona_fail_response(op, "NOT_READY");
+		           : sbx_daytona_fail_in_toolbox(op, "NOT_READY");
 	object = sbx_daytona_object(op, false);
 	valid = sbx_json_integer(object, "exitCode", &exit_code);
 	json_decref(object);

@@ -307,12 +307,15 @@ sbx_daytona_command_body(SbxArena *arena, const char *command, int timeout_secon
 }
 
 /*
- * There is nowhere to pass the request on to: the sandbox is not running, or not
- * yet.  The toolbox's other refusals say nothing certain about a sandbox.
+ * There is nowhere to pass the request on to: the sandbox is not running (an archived
+ * one has not even a container), or not yet.  The toolbox's other refusals say nothing
+ * certain about a sandbox.
  */
 bool
 sbx_daytona_toolbox_has_no_sandbox(const SbxOp *op)
 {
+	if (op->response.status == 404)
+		return sbx_daytona_message_has(op, "container not found");
 	return op->response.status == 400 && sbx_daytona_message_has(op, "no IP address");
 }
 
@@ -348,6 +351,7 @@ sbx_daytona_fail_noted_in_toolbox(SbxOp *op)
 static SbxOpWant
 daytona_toolbox_confirmed(SbxOp *op)
 {
+	SbxDaytonaState *state = op->state;
 	bool gone = op->response.status == 404;
 
 	if (op->response.status == 200)
@@ -357,5 +361,6 @@ daytona_toolbox_confirmed(SbxOp *op)
 		gone = sandbox != NULL && sbx_daytona_sandbox_state(sandbox) == SBX_STATE_GONE;
 		json_decref(sandbox);
 	}
-	return sbx_daytona_fail_noted(op, gone ? "SANDBOX_GONE" : NULL);
+	return sbx_daytona_fail_noted(op,
+	                              gone ? "SANDBOX_GONE" : state->noted.provider_code);
 }

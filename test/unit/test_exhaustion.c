@@ -7,8 +7,6 @@
 
 #include "unit.h"
 
-static Account account;
-
 typedef struct Answer
 {
 	int status;
