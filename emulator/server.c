@@ -30,8 +30,8 @@
 #include "requestlog.h"
 #include "websocket.h"
 
-/* The largest upload of the contracts is 9 MiB; JSON and base64 swell it. */
-#define BODY_LIMIT ((size_t) 64 << 20)
+/* Larger than any file that is sent here; JSON and base64 swell it. */
+#define BODY_LIMIT ((size_t) 160 << 20)
 
 /*
  * Room for request headers; a listing query carries labels as JSON.  Not
