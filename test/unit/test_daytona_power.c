@@ -547,7 +547,7 @@ gives_up(Maker *make, bool sent, int most)
 				drive_no_answer(&drive, phase, sent, false);
 				drive_pause_over(&drive);
 			}
-			drive_answer(&drive, 200, DTO("creating"));
+			drive_answer(&drive, 200, DTO("stopping"));
 			drive_pause_over(&drive);
 		}
 		while (drive.want != SBX_OP_WANT_NOTHING && count < 100)
