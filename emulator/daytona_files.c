@@ -14,8 +14,8 @@
 #include "multipart.h"
 #include "options.h"
 
-/* The longest file that is read back. */
-#define DOWNLOAD_LIMIT (64 << 20)
+/* The longest file that is read back; more than can be sent. */
+#define DOWNLOAD_LIMIT (256 << 20)
 
 #define BOUNDARY "DAYTONA-FILE-BOUNDARY"
 

@@ -7,7 +7,6 @@
  * are kept in files of the sandbox, too.
  */
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "providers/daytona.h"
@@ -456,54 +455,37 @@ daytona_status_answered(SbxOp *op)
 	           : daytona_ask_sandbox(op, ask->status_body, daytona_status_read);
 }
 
-/* One to three digits and a line break, at most 255; -1 = something else. */
-static int
-daytona_read_exit_code(const char *text)
-{
-	char *end;
-	long code;
-
-	if (*text < '0' || *text > '9')
-		return -1;
-	code = strtol(text, &end, 10);
-	if (end - text > 3 || code > 255 || (*end != '\0' && strcmp(end, "\n") != 0))
-		return -1;
-	return (int) code;
-}
-
-static bool
-daytona_is_word(const char *text, const char *word)
-{
-	size_t length = strlen(word);
-
-	return strncmp(text, word, length) == 0 &&
-	       (text[length] == '\0' || strcmp(text + length, "\n") == 0);
-}
-
 static SbxOpWant
 daytona_status_read(SbxOp *op)
 {
 	SbxDaytonaAsk *ask = op->state;
-	json_t *answer = op->response.status == 200 ? sbx_steps_object(op, true) : NULL;
+	json_t *answer = op->response.status == 200 ? sbx_steps_object(op, false) : NULL;
 	const char *text = sbx_json_string(answer, "result");
-	int exit_code = text == NULL ? -1 : daytona_read_exit_code(text);
-	bool running = text != NULL && daytona_is_word(text, SBX_SCRIPT_RUNNING);
-	bool lost = text != NULL && daytona_is_word(text, SBX_SCRIPT_LOST);
-	bool nothing = text != NULL && daytona_is_word(text, SBX_SCRIPT_NOTHING);
+	int exit_code;
+	SbxScriptWord word =
+	    text == NULL ? SBX_SCRIPT_GARBAGE : sbx_script_read_status(text, &exit_code);
 
 	json_decref(answer);
 	if (op->response.status != 200)
 		return sbx_daytona_fail_in_toolbox(op, NULL);
-	if (exit_code >= 0)
-		return daytona_status_ended(op, exit_code);
+	switch (word)
+	{
+		case SBX_SCRIPT_ENDED:
+			return daytona_status_ended(op, exit_code);
+		case SBX_SCRIPT_IS_RUNNING:
+			return sbx_op_succeed(op, &ask->status);
+		case SBX_SCRIPT_IS_LOST:
+			return sbx_steps_fail_response(op, "SCRIPT_LOST");
+		case SBX_SCRIPT_IS_NOTHING:
 
-	/* The session has it, and it has not got far enough to leave a trace. */
-	if (running || (nothing && !ask->session_lost))
-		return sbx_op_succeed(op, &ask->status);
-	if (lost)
-		return sbx_steps_fail_response(op, "SCRIPT_LOST");
-	if (nothing)
-		return sbx_steps_fail_response(op, "SCRIPT_UNKNOWN");
+			/* The session has it: it has not got far enough to leave a trace. */
+			if (!ask->session_lost)
+				return sbx_op_succeed(op, &ask->status);
+			return sbx_steps_fail_response(op, "SCRIPT_UNKNOWN");
+		case SBX_SCRIPT_IS_CLAIMED:
+		case SBX_SCRIPT_GARBAGE:
+			break;
+	}
 	return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
 }
 
@@ -563,8 +545,8 @@ daytona_logs_answered(SbxOp *op)
 
 /*
  * A stream out of the answer.  A command that failed found no file: then there is no
- * such script, or the session has it and has not got to it yet.  False = the operation
- * has failed.
+ * such script, or the session has it and has not got to it yet.  (A negative exit code
+ * is none: nothing was run.)  False = the operation has failed.
  */
 static bool
 daytona_logs_take(SbxOp *op, SbxScriptStream *stream)
@@ -574,7 +556,8 @@ daytona_logs_take(SbxOp *op, SbxScriptStream *stream)
 	size_t length = 0;
 	const char *bytes = sbx_json_string_length(answer, "result", &length);
 	int64_t exit_code;
-	bool valid = bytes != NULL && sbx_json_integer(answer, "exitCode", &exit_code);
+	bool valid = bytes != NULL && sbx_json_integer(answer, "exitCode", &exit_code) &&
+	             exit_code >= 0;
 	bool there = valid && exit_code == 0;
 
 	*stream = sbx_script_open_stream(&op->arena, there ? length : 0, ask->max_stream);

@@ -13,16 +13,26 @@
 /* What the sandbox gets to count the bytes of a file. */
 #define DAYTONA_COUNT_SECONDS 8
 
+/* A refusal has its text, however small the file may be. */
+#define DAYTONA_REFUSAL_BYTES ((size_t) 64 * 1024)
+
+/*
+ * Room around the content of an upload, so that megabytes are copied once.  A path has
+ * at most 4096 bytes, and as much again for the home directory.
+ */
+#define DAYTONA_FORM_HEAD ((size_t) 10 * 1024)
+#define DAYTONA_FORM_TAIL ((size_t) SBX_SANDBOX_ID_MAX + 16)
+
 typedef struct SbxDaytonaFile
 {
 	SbxDaytonaState state; /* first */
 	const char *path;
-	const char *home_dir; /* the setting; NULL = none */
+	const char *home_dir; /* the setting, if it is of use; or NULL */
 	SbxStep *addressed;   /* what comes once the path is absolute */
 
-	/* Of an upload: the content, and what goes around it. */
-	const char *bytes;
-	size_t length;
+	/* Of an upload: a form, of which the content has its place from the start. */
+	char *form;
+	size_t length; /* of the content */
 	const char *boundary;
 
 	/* Of a download. */
@@ -53,7 +63,7 @@ daytona_make_file_op(const SbxAccount *account, const char *operation,
 	file = op->state;
 	file->addressed = addressed;
 	file->path = sbx_arena_strdup(&op->arena, path);
-	if (home->is_set)
+	if (home->is_set && home->text[0] == '/')
 		file->home_dir = sbx_arena_strdup(&op->arena, home->text);
 	sbx_daytona_set_target(op, target);
 
@@ -106,7 +116,10 @@ daytona_file_at_home(SbxOp *op)
 
 /* --- refusals ----------------------------------------------------------- */
 
-/* The toolbox's own codes where it gives one, else what its status means here. */
+/*
+ * The toolbox's own codes where it gives one, else what its status means here.  A 400 to
+ * an upload can mean anything, from a bad path to a full disk.
+ */
 static const char *
 daytona_file_code(const SbxOp *op)
 {
@@ -129,11 +142,13 @@ daytona_file_code(const SbxOp *op)
 	switch (op->response.status)
 	{
 		case 400:
-			return "INVALID_FILE_PATH";
+			return strcmp(op->operation, "download") == 0 ? "INVALID_FILE_PATH" : NULL;
 		case 403:
 			return "FILE_ACCESS_DENIED";
 		case 404:
 			return "FILE_NOT_FOUND";
+		case 413:
+			return "FILE_TOO_LARGE";
 	}
 	return NULL;
 }
@@ -147,31 +162,34 @@ sbx_daytona_upload(const SbxAccount *account, const SbxTarget *target,
 	SbxOp *op = daytona_make_file_op(account, "upload", daytona_upload_send, target,
 	                                 input->path);
 	SbxDaytonaFile *file;
-	char *bytes;
 
 	if (op == NULL)
 		return NULL;
 	file = op->state;
 	file->length = input->length;
 	file->boundary = sbx_arena_strdup(&op->arena, input->boundary);
-	bytes = sbx_arena_alloc(&op->arena, input->length + 1);
-	if (bytes != NULL && input->length > 0)
-		memcpy(bytes, input->bytes, input->length);
-	file->bytes = bytes;
-	if (!sbx_steps_valid_id(input->boundary))
+	file->form = sbx_arena_alloc(&op->arena,
+	                             DAYTONA_FORM_HEAD + input->length + DAYTONA_FORM_TAIL);
+	if (file->form != NULL && input->length > 0)
+		memcpy(file->form + DAYTONA_FORM_HEAD, input->bytes, input->length);
+
+	/* The form would end inside the file. */
+	if (!sbx_steps_valid_id(input->boundary) ||
+	    (input->length > 0 && memmem(input->bytes, input->length, input->boundary,
+	                                 strlen(input->boundary)) != NULL))
 		file->state.steps.step = sbx_steps_refuse;
 	return sbx_steps_made(op);
 }
 
 /*
  * A form of two parts: where to, then what.  The order counts; the name of the file in
- * the second part does not, and a constant needs no quoting.
+ * the second part does not, and a constant needs no quoting.  Returns where it starts,
+ * NULL = the path is too long, or no memory.
  */
-static SbxOpWant
-daytona_upload_send(SbxOp *op)
+static char *
+daytona_upload_form(SbxOp *op, size_t *form_length)
 {
 	SbxDaytonaFile *file = op->state;
-	SbxDaytonaState *state = op->state;
 	const char *head = sbx_arena_printf(
 	    &op->arena,
 	    "--%s\r\nContent-Disposition: form-data; name=\"files[0].path\"\r\n\r\n%s\r\n"
@@ -179,22 +197,36 @@ daytona_upload_send(SbxOp *op)
 	    "filename=\"file\"\r\nContent-Type: application/octet-stream\r\n\r\n",
 	    file->boundary, file->path, file->boundary);
 	const char *tail = sbx_arena_printf(&op->arena, "\r\n--%s--\r\n", file->boundary);
+	size_t head_length = head == NULL ? 0 : strlen(head);
+	size_t tail_length = tail == NULL ? 0 : strlen(tail);
+	char *start;
+
+	if (head == NULL || tail == NULL || head_length > DAYTONA_FORM_HEAD ||
+	    tail_length > DAYTONA_FORM_TAIL)
+		return NULL;
+	start = file->form + DAYTONA_FORM_HEAD - head_length;
+	memcpy(start, head, head_length);
+	memcpy(file->form + DAYTONA_FORM_HEAD + file->length, tail, tail_length);
+	*form_length = head_length + file->length + tail_length;
+	return start;
+}
+
+static SbxOpWant
+daytona_upload_send(SbxOp *op)
+{
+	SbxDaytonaFile *file = op->state;
+	SbxDaytonaState *state = op->state;
 	const char *type = sbx_arena_printf(&op->arena, "multipart/form-data; boundary=%s",
 	                                    file->boundary);
 	const char *url =
 	    sbx_arena_printf(&op->arena, "%s/files/bulk-upload", state->toolbox_url);
-	size_t head_length = head == NULL ? 0 : strlen(head);
-	size_t tail_length = tail == NULL ? 0 : strlen(tail);
-	size_t length = head_length + file->length + tail_length;
-	char *body = sbx_arena_alloc(&op->arena, length);
+	size_t length = 0;
+	char *form = daytona_upload_form(op, &length);
 	SbxOpWant want;
 
-	if (body == NULL || head == NULL || tail == NULL || type == NULL || url == NULL)
+	if (form == NULL || type == NULL || url == NULL)
 		return sbx_steps_fail(op, SBX_PHASE_NONE, NULL);
-	memcpy(body, head, head_length);
-	memcpy(body + head_length, file->bytes, file->length);
-	memcpy(body + head_length + file->length, tail, tail_length);
-	want = sbx_daytona_send_bytes(op, "POST", url, type, body, length,
+	want = sbx_daytona_send_bytes(op, "POST", url, type, form, length,
 	                              daytona_upload_answered);
 
 	/* The same bytes to the same place: a second delivery does no harm. */
@@ -203,9 +235,27 @@ daytona_upload_send(SbxOp *op)
 	return want;
 }
 
+/* For an older toolbox, which answers nothing: how many bytes are there? */
+static SbxOpWant
+daytona_upload_count(SbxOp *op)
+{
+	SbxDaytonaFile *file = op->state;
+	const char *count = sbx_script_count_text(&op->arena, file->path, file->length);
+	const char *body =
+	    sbx_daytona_command_body(&op->arena, count, DAYTONA_COUNT_SECONDS);
+	SbxOpWant want;
+
+	/* The path is no UTF-8, so no command can have it. */
+	if (body == NULL)
+		return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, "UPLOAD_INCOMPLETE");
+	want = sbx_daytona_send_toolbox(op, "POST", "/process/execute", body,
+	                                daytona_upload_counted);
+	op->request.repeatable = true;
+	return want;
+}
+
 /*
- * {"files":[{"path","bytes"}]}; an older toolbox answers nothing.  A number that is
- * not ours is a file that is not ours.
+ * {"files":[{"path","bytes"}]}.  A number that is not ours is a file that is not ours.
  */
 static SbxOpWant
 daytona_upload_answered(SbxOp *op)
@@ -224,14 +274,7 @@ daytona_upload_answered(SbxOp *op)
 	                        "bytes", &written);
 	json_decref(answer);
 	if (!told)
-	{
-		const char *count = sbx_script_count_text(&op->arena, file->path, file->length);
-		const char *body =
-		    sbx_daytona_command_body(&op->arena, count, DAYTONA_COUNT_SECONDS);
-
-		return sbx_daytona_send_toolbox(op, "POST", "/process/execute", body,
-		                                daytona_upload_counted);
-	}
+		return daytona_upload_count(op);
 	if (written < 0 || (uint64_t) written != file->length)
 		return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, "UPLOAD_INCOMPLETE");
 	return sbx_op_succeed(op, NULL);
@@ -263,7 +306,7 @@ sbx_daytona_download(const SbxAccount *account, const SbxTarget *target,
 
 	if (op == NULL)
 		return NULL;
-	((SbxDaytonaFile *) op->state)->max_bytes = max_bytes > 0 ? max_bytes : 1;
+	((SbxDaytonaFile *) op->state)->max_bytes = max_bytes;
 	return sbx_steps_made(op);
 }
 
@@ -283,17 +326,21 @@ daytona_download_send(SbxOp *op)
 	want = sbx_daytona_send_bytes(op, "GET", url, NULL, NULL, 0,
 	                              daytona_download_answered);
 	op->request.timeout_ms = 0;
-	op->request.max_response = file->max_bytes;
+	op->request.max_response = file->max_bytes > DAYTONA_REFUSAL_BYTES
+	                               ? file->max_bytes
+	                               : DAYTONA_REFUSAL_BYTES;
 	return want;
 }
 
 static SbxOpWant
 daytona_download_answered(SbxOp *op)
 {
+	SbxDaytonaFile *file = op->state;
 	SbxFileContent *content;
 	char *bytes;
 
-	if (op->response.too_large)
+	if (op->response.too_large ||
+	    (op->response.status == 200 && op->response.body_length > file->max_bytes))
 		return sbx_steps_fail_response(op, "FILE_TOO_LARGE");
 	if (op->response.status != 200)
 		return sbx_daytona_fail_in_toolbox(op, daytona_file_code(op));

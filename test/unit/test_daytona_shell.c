@@ -16,31 +16,11 @@
 #include "providers/script.h"
 #include "unit.h"
 
-/* What the adapter sends for an input. */
-static char *
-wrapped(const SbxRunInput *input)
-{
-	SbxTarget target = {.sandbox_id = ID};
-	Drive drive;
-	json_t *body;
-	char *text;
-
-	drive_start(&drive,
-	            sbx_kind_daytona.run_script(account_reset(&account), &target, input));
-	drive_answer(&drive, 200, DTO("started"));
-	drive_answer(&drive, 201, "");
-	body = sbx_json_parse(drive.op->request.body, drive.op->request.body_length, false);
-	text = strdup(sbx_json_string(body, "command"));
-	json_decref(body);
-	drive_end(&drive);
-	return text;
-}
-
 /* Both shells end up with this exit code (-1: any but 0) and output (NULL: any). */
 static void
 runs(const SbxRunInput *input, int exit_code, const char *out, const char *what)
 {
-	char *text = wrapped(input);
+	char *text = shell_wrapped(input);
 
 	for (size_t i = 0; i < SHELLS; i++)
 	{
@@ -58,7 +38,7 @@ runs(const SbxRunInput *input, int exit_code, const char *out, const char *what)
 static void
 runs_text(const char *command, int exit_code, const char *out, const char *what)
 {
-	SbxRunInput input = plain_run(command);
+	SbxRunInput input = shell_input(command);
 
 	runs(&input, exit_code, out, what);
 }
@@ -120,7 +100,7 @@ environment(void)
 	    "printf '%s' \"${sbx_newline-unset}\"; sh -c 'printf %s \"$A\"'";
 	static const SbxPair one_line[] = {{"A", "x"}};
 	static const SbxPair two_lines[] = {{"A", "x\ny"}};
-	SbxRunInput input = plain_run(show);
+	SbxRunInput input = shell_input(show);
 
 	section("environment");
 	input.env = env;
@@ -130,7 +110,7 @@ environment(void)
 	     "unsetit's",
 	     "values arrive as given, and are exported");
 
-	input = plain_run("#!/bin/sh\necho $A");
+	input = shell_input("#!/bin/sh\necho $A");
 	input.env = one_line;
 	input.env_count = 1;
 	runs(&input, 0, "x\n", "the first line stays a comment");
@@ -139,11 +119,11 @@ environment(void)
 	{
 		char *text;
 
-		input = plain_run("\necho $LINENO");
+		input = shell_input("\necho $LINENO");
 		input.env = i == 0 ? one_line : two_lines;
 		input.env_count = 1;
 		input.cwd = i == 0 ? "/tmp" : NULL;
-		text = wrapped(&input);
+		text = shell_wrapped(&input);
 		for (size_t s = 0; s < 2; s++)
 			is_text(shell_source(shells[s], text).out, "2\n",
 			        "%s: line numbers are the user's", shells[s]);
@@ -156,7 +136,7 @@ directories(void)
 {
 	char quoted[200];
 	char line[300];
-	SbxRunInput input = plain_run("pwd; exit 2");
+	SbxRunInput input = shell_input("pwd; exit 2");
 
 	section("directory");
 	shell_path(quoted, "it's \"$HOME\"\n`x`");
@@ -166,7 +146,7 @@ directories(void)
 	snprintf(line, sizeof(line), "%s\n", quoted);
 	runs(&input, 2, line, "is entered");
 
-	input = plain_run("echo ran");
+	input = shell_input("echo ran");
 	input.cwd = "/nonexistent/x";
 	runs(&input, -1, "", "one that does not exist ends the run before the script");
 	input.cwd = "/";
@@ -200,11 +180,11 @@ long_scripts(void)
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++)
 	{
 		text = long_script(lengths[i], "echo $A; cat; exit 3");
-		input = plain_run(text);
+		input = shell_input(text);
 		input.env = env;
 		input.env_count = 1;
 		runs(&input, 3, "v\n", "arguments have a limit, scripts do not");
-		outer = wrapped(&input);
+		outer = shell_wrapped(&input);
 		ok((strstr(outer, "mktemp") != NULL) == (lengths[i] > 98270), "%zu bytes: %s",
 		   lengths[i], lengths[i] > 98270 ? "a file" : "an argument");
 		free(outer);
@@ -216,13 +196,13 @@ long_scripts(void)
 	memset(text, '\'', 60002);
 	memcpy(text, ": ", 2);
 	text[60002] = '\0';
-	input = plain_run(text);
+	input = shell_input(text);
 	runs(&input, 0, "", "60,000 quotes");
 	free(text);
 
 	text = long_script(200000, "exit 8");
-	input = plain_run(text);
-	outer = wrapped(&input);
+	input = shell_input(text);
+	outer = shell_wrapped(&input);
 	setenv("TMPDIR", shell_directory, 1);
 	is_number(shell_source("dash", outer).exit_code, 8,
 	          "the exit code survives tidying up");
@@ -234,13 +214,16 @@ long_scripts(void)
 	free(text);
 }
 
-/* The group that the script of run-1 is in while it runs; 0 = none is named. */
+/* The group that the script is in while it runs; 0 = none is named. */
 static pid_t
 named_group(void)
 {
 	char text[20] = "";
-	FILE *file = fopen("/tmp/.run-1", "r");
+	char path[100];
+	FILE *file;
 
+	snprintf(path, sizeof(path), "/tmp/.%s", shell_run_id);
+	file = fopen(path, "r");
 	if (file == NULL)
 		return 0;
 	if (fgets(text, sizeof(text), file) == NULL)
@@ -249,7 +232,7 @@ named_group(void)
 	return (pid_t) atoi(text);
 }
 
-/* What the adapter sends to kill the script of run-1. */
+/* What the adapter sends to kill the script. */
 static int
 kill_script(const char *shell)
 {
@@ -259,7 +242,7 @@ kill_script(const char *shell)
 	int status;
 
 	sbx_arena_init(&arena, 1000, 10000);
-	text = (char *) sbx_script_kill_text(&arena, "run-1");
+	text = (char *) sbx_script_kill_text(&arena, shell_run_id);
 	snprintf(line, sizeof(line), "%s -c '%s' 2>/dev/null", shell, text);
 	status = system(line);
 	sbx_arena_free(&arena);
@@ -272,10 +255,10 @@ background(void)
 	ShellRun ran;
 	pid_t left;
 	char *text;
-	SbxRunInput input = plain_run("sleep 60 >/dev/null 2>&1 & echo $!");
+	SbxRunInput input = shell_input("sleep 60 >/dev/null 2>&1 & echo $!");
 
 	section("background");
-	text = wrapped(&input);
+	text = shell_wrapped(&input);
 	for (size_t i = 0; i < SHELLS; i++)
 	{
 		ran = shell_source(shells[i], text);
@@ -290,10 +273,11 @@ background(void)
 	}
 	free(text);
 
-	ran = shell_source("dash", (text = wrapped(&(SbxRunInput){.run_id = "run-1",
-	                                                          .command = "kill -9 $$",
-	                                                          .command_length = 10,
-	                                                          .timeout_ms = 1000})));
+	ran = shell_source("dash",
+	                   (text = shell_wrapped(&(SbxRunInput){.run_id = shell_run_id,
+	                                                        .command = "kill -9 $$",
+	                                                        .command_length = 10,
+	                                                        .timeout_ms = 1000})));
 	ok(ran.exit_code == 137 && ran.err[0] == '\0',
 	   "the outer shell's remarks are not the script's output");
 	free(text);
@@ -312,8 +296,8 @@ all_dead(pid_t group)
 static void
 killing(void)
 {
-	SbxRunInput input = plain_run("sleep 60 & echo $!; sleep 60");
-	char *text = wrapped(&input);
+	SbxRunInput input = shell_input("sleep 60 & echo $!; sleep 60");
+	char *text = shell_wrapped(&input);
 	pid_t child;
 	pid_t group = 0;
 

@@ -448,6 +448,8 @@ main(void)
 	test_daytona_look();
 	test_daytona_power();
 	test_daytona_background();
+	test_daytona_status();
+	test_daytona_files();
 	test_daytona_run();
 	test_daytona_streams();
 	test_daytona_shell();

@@ -33,6 +33,8 @@ extern void test_daytona_toolbox(void);
 extern void test_daytona_look(void);
 extern void test_daytona_power(void);
 extern void test_daytona_background(void);
+extern void test_daytona_status(void);
+extern void test_daytona_files(void);
 extern void test_daytona_run(void);
 extern void test_daytona_streams(void);
 extern void test_daytona_shell(void);
@@ -156,5 +158,12 @@ extern void shell_path(char *path, const char *name);
 
 /* Source a text in a shell whose standard input has something to steal. */
 extern ShellRun shell_source(const char *shell, const char *text);
+
+/* A run whose files in /tmp no other process's tests have. */
+extern char shell_run_id[];
+extern SbxRunInput shell_input(const char *command);
+
+/* What the adapter sends for an input; the caller frees it. */
+extern char *shell_wrapped(const SbxRunInput *input);
 
 #endif /* SBX_UNIT_H */

@@ -13,9 +13,12 @@
 char shell_directory[] = "/tmp/sbx_unit_XXXXXX";
 const char *const shells[SHELLS] = {"bash", "dash"};
 
+char shell_run_id[30];
+
 void
 shell_begin(void)
 {
+	snprintf(shell_run_id, sizeof(shell_run_id), "unit-%d", (int) getpid());
 	strcpy(shell_directory, "/tmp/sbx_unit_XXXXXX");
 	if (mkdtemp(shell_directory) == NULL)
 		exit(1);
@@ -93,4 +96,31 @@ shell_source(const char *shell, const char *text)
 	ran.noted = read_file("code", code, sizeof(code)) && code[0] != '\0';
 	ran.exit_code = atoi(code);
 	return ran;
+}
+
+SbxRunInput
+shell_input(const char *command)
+{
+	SbxRunInput input = plain_run(command);
+
+	input.run_id = shell_run_id;
+	return input;
+}
+
+char *
+shell_wrapped(const SbxRunInput *input)
+{
+	SbxTarget target = {.sandbox_id = ID};
+	Drive drive;
+	json_t *body;
+	char *text;
+
+	drive =
+	    opened(sbx_kind_daytona.run_script(account_reset(&account), &target, input));
+	drive_answer(&drive, 201, "");
+	body = sbx_json_parse(drive.op->request.body, drive.op->request.body_length, false);
+	text = strdup(sbx_json_string(body, "command"));
+	json_decref(body);
+	drive_end(&drive);
+	return text;
 }
