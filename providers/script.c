@@ -137,7 +137,8 @@ script_has_newline(const SbxRunInput *input)
 /*
  * Bring back the exported variables and the directory that the last run of the session
  * left, and leave one's own for the next.  The shell quotes what it exports; the
- * directory goes with it.  A script that traps EXIT itself leaves nothing.
+ * directory goes with it.  A script that traps EXIT itself leaves nothing.  One that is
+ * traced (set -x) does not see ours.
  */
 static void
 script_write_session(ScriptText *text, const char *session)
@@ -148,7 +149,8 @@ script_write_session(ScriptText *text, const char *session)
 	script_add(text, session);
 	script_add(text, "; [ -z \"$sbx_directory\" ] || cd -- \"$sbx_directory\"; "
 	                 "unset sbx_directory; "
-	                 "trap 'sbx_code=$?; export sbx_directory=\"$PWD\"; "
+	                 "trap '{ sbx_code=$?; set +x; } 2>/dev/null; "
+	                 "export sbx_directory=\"$PWD\"; "
 	                 "(umask 077; export -p >" SCRIPT_SESSION_FILE);
 	script_add(text, session);
 	script_add(text, ".$$ && mv -f " SCRIPT_SESSION_FILE);
