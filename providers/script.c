@@ -170,10 +170,13 @@ script_write_inner(ScriptText *text, const SbxRunInput *input)
 {
 	const char *newline = NULL;
 
-	/* Only if the outer text made the file: without a group there is none to name. */
-	script_add(text, "[ -f " SCRIPT_FILE);
+	/*
+	 * Only if the outer text made the file: without a group there is none to name.
+	 * Either way it succeeds: `$?` is what a script that does nothing ends with.
+	 */
+	script_add(text, "[ ! -f " SCRIPT_FILE);
 	script_add(text, input->run_id);
-	script_add(text, " ] && echo $$ >" SCRIPT_FILE);
+	script_add(text, " ] || echo $$ >" SCRIPT_FILE);
 	script_add(text, input->run_id);
 	script_add(text, "; ");
 	if (input->session != NULL)
@@ -357,7 +360,9 @@ sbx_script_count_text(SbxArena *arena, const char *path, size_t length)
 
 	for (int pass = 0; pass < 2; pass++)
 	{
-		script_add(&text, "test \"$(wc -c <");
+		script_add(&text, "test -f ");
+		script_add_quoted(&text, path, strlen(path), NULL);
+		script_add(&text, " && test \"$(wc -c <");
 		script_add_quoted(&text, path, strlen(path), NULL);
 		script_add(&text, ")\" -eq ");
 		if (pass == 0 && !script_start_over(&text, arena))

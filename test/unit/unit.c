@@ -454,6 +454,7 @@ main(void)
 	test_daytona_streams();
 	test_daytona_shell();
 	test_daytona_sessions();
+	test_daytona_texts();
 	test_daytona_destroy();
 	test_exhaustion();
 	json_decref(golden_file);
