@@ -171,7 +171,9 @@ daytona_find_add(SbxOp *op, const json_t *item)
 		find->size = size;
 	}
 	facts = sbx_daytona_facts(op, item);
-	if (facts == NULL)
+
+	/* They will be sorted by their ids, also when there was no memory for one. */
+	if (facts == NULL || facts->sandbox_id == NULL)
 		return false;
 	find->found[find->count++] = *facts;
 	return true;
