@@ -177,6 +177,12 @@ daytona_advance(SbxOp *op)
 		return sbx_daytona_fail(op, state->sent ? SBX_PHASE_PROTOCOL : SBX_PHASE_NONE,
 		                        NULL);
 
+	/* Tidying up ends where there is no memory for an address; the outcome is known. */
+	if (want == SBX_OP_WANT_HTTP && op->request.url == NULL)
+		return state->result != NULL
+		           ? sbx_op_succeed(op, state->result)
+		           : sbx_daytona_fail_noted(op, state->noted.provider_code);
+
 	/* The last step, too, may use an answer that came in time, but ask no more. */
 	if (op->expired && !finished && state->result != NULL)
 		return sbx_op_succeed(op, state->result);

@@ -298,6 +298,9 @@ judge(const Drive *drive, bool sent, Outcome *outcome)
 	const SbxOp *op = drive->op;
 	SbxAllocation allocation = op->failure.allocation;
 
+	/* A request without an address was asked for: no later end excuses that. */
+	if (outcome->lied)
+		return;
 	outcome->succeeded = op->succeeded;
 	outcome->used = op->arena.used;
 	if (op->succeeded)
@@ -337,6 +340,8 @@ play(const Scenario *scenario, int cut_answer, size_t cut_length)
 			continue;
 		}
 		sent = true;
+		if (drive.op->request.url == NULL)
+			outcome.lied = true;
 		if (next >= scenario->answer_count)
 			drive_expire(&drive);
 		else if (scenario->answers[next].status == 0)
