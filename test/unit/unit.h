@@ -40,6 +40,7 @@ extern void test_daytona_streams(void);
 extern void test_daytona_shell(void);
 extern void test_daytona_sessions(void);
 extern void test_daytona_texts(void);
+extern void test_daytona_traps(void);
 extern void test_daytona_destroy(void);
 extern void test_exhaustion(void);
 
