@@ -191,6 +191,9 @@ typedef struct SbxDaytonaWait
 	int probes;
 	SbxSandboxFacts *facts; /* of the started sandbox: the result, if it is ready */
 
+	int trouble;     /* in a row */
+	int trouble_max; /* after which it is given up; 0 = when the time is over */
+
 	/* Nobody is starting it: one that is stopped will never be ready. */
 	bool stopped_ends_it;
 
@@ -200,6 +203,9 @@ typedef struct SbxDaytonaWait
 
 /* Succeeds with SbxSandboxFacts. */
 extern SbxDaytonaStep sbx_daytona_await_ready;
+
+/* After a look that told nothing: pause and look again, or give it up. */
+extern SbxOpWant sbx_daytona_after_trouble(SbxOp *op, SbxDaytonaStep *look);
 
 /* The next pause of a wait: short at first, then ever longer. */
 extern SbxOpWant sbx_daytona_wait_more(SbxOp *op, SbxDaytonaStep *next);

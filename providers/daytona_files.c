@@ -16,6 +16,13 @@
 /* A refusal has its text, however small the file may be. */
 #define DAYTONA_REFUSAL_BYTES ((size_t) 64 * 1024)
 
+/*
+ * Room around the content of an upload, so that megabytes are copied once.  A path has
+ * at most 4096 bytes, and as much again for the home directory.
+ */
+#define DAYTONA_FORM_HEAD ((size_t) 10 * 1024)
+#define DAYTONA_FORM_TAIL ((size_t) SBX_SANDBOX_ID_MAX + 16)
+
 typedef struct SbxDaytonaFile
 {
 	SbxDaytonaState state; /* first */
@@ -23,9 +30,9 @@ typedef struct SbxDaytonaFile
 	const char *home_dir;      /* the setting, if it is of use; or NULL */
 	SbxDaytonaStep *addressed; /* what comes once the path is absolute */
 
-	/* Of an upload: the content, and what goes around it. */
-	const char *bytes;
-	size_t length;
+	/* Of an upload: a form, of which the content has its place from the start. */
+	char *form;
+	size_t length; /* of the content */
 	const char *boundary;
 
 	/* Of a download. */
@@ -141,6 +148,8 @@ daytona_file_code(const SbxOp *op)
 			return "FILE_ACCESS_DENIED";
 		case 404:
 			return "FILE_NOT_FOUND";
+		case 413:
+			return "FILE_TOO_LARGE";
 	}
 	return NULL;
 }
@@ -154,17 +163,16 @@ sbx_daytona_upload(const SbxAccount *account, const SbxTarget *target,
 	SbxOp *op = daytona_make_file_op(account, "upload", daytona_upload_send, target,
 	                                 input->path);
 	SbxDaytonaFile *file;
-	char *bytes;
 
 	if (op == NULL)
 		return NULL;
 	file = op->state;
 	file->length = input->length;
 	file->boundary = sbx_arena_strdup(&op->arena, input->boundary);
-	bytes = sbx_arena_alloc(&op->arena, input->length + 1);
-	if (bytes != NULL && input->length > 0)
-		memcpy(bytes, input->bytes, input->length);
-	file->bytes = bytes;
+	file->form = sbx_arena_alloc(&op->arena,
+	                             DAYTONA_FORM_HEAD + input->length + DAYTONA_FORM_TAIL);
+	if (file->form != NULL && input->length > 0)
+		memcpy(file->form + DAYTONA_FORM_HEAD, input->bytes, input->length);
 
 	/* The form would end inside the file. */
 	if (!sbx_daytona_valid_id(input->boundary) ||
@@ -176,13 +184,13 @@ sbx_daytona_upload(const SbxAccount *account, const SbxTarget *target,
 
 /*
  * A form of two parts: where to, then what.  The order counts; the name of the file in
- * the second part does not, and a constant needs no quoting.
+ * the second part does not, and a constant needs no quoting.  Returns where it starts,
+ * NULL = the path is too long, or no memory.
  */
-static SbxOpWant
-daytona_upload_send(SbxOp *op)
+static char *
+daytona_upload_form(SbxOp *op, size_t *form_length)
 {
 	SbxDaytonaFile *file = op->state;
-	SbxDaytonaState *state = op->state;
 	const char *head = sbx_arena_printf(
 	    &op->arena,
 	    "--%s\r\nContent-Disposition: form-data; name=\"files[0].path\"\r\n\r\n%s\r\n"
@@ -190,22 +198,36 @@ daytona_upload_send(SbxOp *op)
 	    "filename=\"file\"\r\nContent-Type: application/octet-stream\r\n\r\n",
 	    file->boundary, file->path, file->boundary);
 	const char *tail = sbx_arena_printf(&op->arena, "\r\n--%s--\r\n", file->boundary);
+	size_t head_length = head == NULL ? 0 : strlen(head);
+	size_t tail_length = tail == NULL ? 0 : strlen(tail);
+	char *start;
+
+	if (head == NULL || tail == NULL || head_length > DAYTONA_FORM_HEAD ||
+	    tail_length > DAYTONA_FORM_TAIL)
+		return NULL;
+	start = file->form + DAYTONA_FORM_HEAD - head_length;
+	memcpy(start, head, head_length);
+	memcpy(file->form + DAYTONA_FORM_HEAD + file->length, tail, tail_length);
+	*form_length = head_length + file->length + tail_length;
+	return start;
+}
+
+static SbxOpWant
+daytona_upload_send(SbxOp *op)
+{
+	SbxDaytonaFile *file = op->state;
+	SbxDaytonaState *state = op->state;
 	const char *type = sbx_arena_printf(&op->arena, "multipart/form-data; boundary=%s",
 	                                    file->boundary);
 	const char *url =
 	    sbx_arena_printf(&op->arena, "%s/files/bulk-upload", state->toolbox_url);
-	size_t head_length = head == NULL ? 0 : strlen(head);
-	size_t tail_length = tail == NULL ? 0 : strlen(tail);
-	size_t length = head_length + file->length + tail_length;
-	char *body = sbx_arena_alloc(&op->arena, length);
+	size_t length = 0;
+	char *form = daytona_upload_form(op, &length);
 	SbxOpWant want;
 
-	if (body == NULL || head == NULL || tail == NULL || type == NULL || url == NULL)
+	if (form == NULL || type == NULL || url == NULL)
 		return sbx_daytona_fail(op, SBX_PHASE_NONE, NULL);
-	memcpy(body, head, head_length);
-	memcpy(body + head_length, file->bytes, file->length);
-	memcpy(body + head_length + file->length, tail, tail_length);
-	want = sbx_daytona_send_bytes(op, "POST", url, type, body, length,
+	want = sbx_daytona_send_bytes(op, "POST", url, type, form, length,
 	                              daytona_upload_answered);
 
 	/* The same bytes to the same place: a second delivery does no harm. */

@@ -15,6 +15,9 @@
 /* The answer can be held back 30 s. */
 #define DAYTONA_POWER_EXCHANGE_MS (40 * 1000)
 
+/* Trouble in a row after which it is given up: a few seconds of it. */
+#define DAYTONA_TROUBLE_MAX 20
+
 /* Refusals in a row, while the state looks right, that are a verdict. */
 #define DAYTONA_REFUSALS_MAX 3
 
@@ -46,6 +49,7 @@ daytona_make_power_op(const SbxAccount *account, const char *operation,
 	if (op == NULL)
 		return NULL;
 	power = op->state;
+	power->wait.trouble_max = DAYTONA_TROUBLE_MAX;
 	if (target->unique_name != NULL)
 		power->unique_name = sbx_arena_strdup(&op->arena, target->unique_name);
 	sbx_daytona_set_target(op, target);
@@ -82,8 +86,7 @@ daytona_power_take(SbxOp *op, SbxDaytonaStep *look, SbxOpWant *want)
 
 	if (sbx_daytona_is_passing(op))
 	{
-		sbx_daytona_note(op, sbx_daytona_status_code(op));
-		*want = sbx_daytona_wait_more(op, look);
+		*want = sbx_daytona_after_trouble(op, look);
 		return NULL;
 	}
 	*want = SBX_OP_WANT_NOTHING;
@@ -95,6 +98,7 @@ daytona_power_take(SbxOp *op, SbxDaytonaStep *look, SbxOpWant *want)
 	sandbox = sbx_daytona_take_sandbox(op);
 	if (sandbox == NULL)
 		return NULL;
+	((SbxDaytonaWait *) op->state)->trouble = 0;
 	sbx_daytona_adopt(op, sandbox);
 	switch (sbx_daytona_sandbox_state(sandbox))
 	{
@@ -148,10 +152,10 @@ daytona_power_refused(SbxOp *op, SbxDaytonaStep *look)
 
 	if (status == 404)
 		return sbx_daytona_fail_response(op, "SANDBOX_GONE");
+	if (sbx_daytona_is_passing(op))
+		return sbx_daytona_after_trouble(op, look);
 	if (status == 409)
 		sbx_daytona_note(op, "BUSY");
-	else if (sbx_daytona_is_passing(op))
-		sbx_daytona_note(op, sbx_daytona_status_code(op));
 	else if (status == 400 && ++power->refusals < DAYTONA_REFUSALS_MAX)
 		sbx_daytona_note(op, NULL);
 	else

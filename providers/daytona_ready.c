@@ -49,6 +49,22 @@ sbx_daytona_wait_more(SbxOp *op, SbxDaytonaStep *next)
 	return sbx_daytona_pause(op, state->pause_ms, next);
 }
 
+/*
+ * Trouble passes, mostly.  A request that never left counts more: nobody is there, and
+ * nobody waits long for that.
+ */
+SbxOpWant
+sbx_daytona_after_trouble(SbxOp *op, SbxDaytonaStep *look)
+{
+	SbxDaytonaWait *wait = op->state;
+
+	sbx_daytona_note(op, sbx_daytona_status_code(op));
+	wait->trouble += sbx_daytona_may_have_arrived(op) ? 1 : 5;
+	if (wait->trouble_max > 0 && wait->trouble >= wait->trouble_max)
+		return sbx_daytona_fail_noted(op, wait->state.noted.provider_code);
+	return sbx_daytona_wait_more(op, look);
+}
+
 static SbxOpWant
 daytona_ready_poll(SbxOp *op)
 {
@@ -103,16 +119,14 @@ daytona_ready_polled(SbxOp *op)
 	bool allowed;
 
 	if (sbx_daytona_is_passing(op))
-	{
-		sbx_daytona_note(op, sbx_daytona_status_code(op));
-		return sbx_daytona_wait_more(op, daytona_ready_poll);
-	}
+		return sbx_daytona_after_trouble(op, daytona_ready_poll);
 	if (op->response.status == 404)
 		return sbx_daytona_fail_response(op, "SANDBOX_GONE");
 
 	sandbox = sbx_daytona_take_sandbox(op);
 	if (sandbox == NULL)
 		return SBX_OP_WANT_NOTHING;
+	wait->trouble = 0;
 	if (op->sandbox_id[0] == '\0')
 		sbx_daytona_adopt(op, sandbox);
 	found = sbx_daytona_sandbox_state(sandbox);

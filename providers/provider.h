@@ -127,7 +127,7 @@ typedef struct SbxSandboxFacts
 
 typedef struct SbxRunInput
 {
-	const char *run_id; /* unique per call, [a-z0-9-]: names what it makes */
+	const char *run_id; /* unique per call, [A-Za-z0-9_-]: names what it makes */
 	const char *command;
 	size_t command_length;
 	const SbxPair *env; /* names already match [A-Za-z_][A-Za-z0-9_]* */

@@ -328,8 +328,9 @@ sbx_script_clear_text(SbxArena *arena, const char *run_id)
 }
 
 /*
- * The exit code counts, whatever runs; it is asked for twice because it may have come
- * while the process was looked for.
+ * The exit code counts, whatever runs.  It is asked for again when the process is gone:
+ * the shell that notes it is a moment behind, and only one that takes seconds for that
+ * will never do it.
  */
 const char *
 sbx_script_status_text(SbxArena *arena, const char *run_id)
@@ -342,7 +343,9 @@ sbx_script_status_text(SbxArena *arena, const char *run_id)
 	                        "if [ -z \"$sbx_pid\" ]; then echo " SBX_SCRIPT_NOTHING "; "
 	                        "elif kill -0 \"-$sbx_pid\" 2>/dev/null; then "
 	                        "echo " SBX_SCRIPT_RUNNING "; "
-	                        "else sbx_end || echo " SBX_SCRIPT_LOST "; fi; }",
+	                        "else for sbx_try in 1 2 3; do sbx_end && break; "
+	                        "sleep 1; [ \"$sbx_try\" = 3 ] && echo " SBX_SCRIPT_LOST
+	                        "; done; fi; }",
 	                        run_id);
 }
 

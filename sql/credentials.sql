@@ -527,6 +527,22 @@ SELECT regress_usable();
 RESET ROLE;
 SELECT regress_usable();
 
+-- Rule: what happens to one provider's does not touch another's, also where both fall
+-- into one bucket of the hash table, as these two do.
+SELECT sbx_register_provider(id, 'daytona') FROM (VALUES ('pool-14'), ('pool-134')) v(id);
+SELECT hashtext('pool-14') & 4095 = hashtext('pool-134') & 4095 AS one_bucket;
+SELECT sbx_set_credential('pool-14', 'k'), sbx_set_credential('pool-134', 'k'), sbx_clear_credentials('pool-14');
+SELECT regress_usable();
+SELECT sbx_set_credential('pool-14', 'k'), sbx_set_credential('pool-134', 'other'), sbx_clear_credentials('pool-134');
+SELECT regress_usable();
+BEGIN;
+SELECT sbx_set_credential('pool-134', 'k'), sbx_set_local_credential('pool-14', 'local');
+SAVEPOINT s;
+SELECT sbx_clear_credentials('pool-14');
+SELECT regress_usable();
+ROLLBACK;
+SELECT regress_usable();
+
 SELECT sbx_clear_credentials();
 DELETE FROM sbx_provider;
 DROP FUNCTION regress_definer(), regress_definer_uses(), regress_set(text), regress_set_local(text),

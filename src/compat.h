@@ -32,22 +32,6 @@
 #define sbx_create_wait_event_set(n) CreateWaitEventSet(TopMemoryContext, (n))
 #endif
 
-/* Reports what does not fit through an error context, no longer through a flag. */
-#if PG_VERSION_NUM >= 190000
-#include "nodes/miscnodes.h"
-#include "utils/numeric.h"
-
-static inline int32
-numeric_int4_opt_error(Numeric number, bool *failed)
-{
-	ErrorSaveContext context = {T_ErrorSaveContext};
-	int32 result = numeric_int4_safe(number, (Node *) &context);
-
-	*failed = context.error_occurred;
-	return result;
-}
-#endif
-
 #if PG_VERSION_NUM >= 180000
 #define SBX_MODULE_MAGIC PG_MODULE_MAGIC_EXT(.name = "sbx_router", .version = "1.0.0")
 #else

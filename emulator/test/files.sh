@@ -36,11 +36,19 @@ is "$code" 404 'download of a missing file'
 like "$body" '"code":"FILE_NOT_FOUND"' 'the code of that'
 call "$box/files/download?path=/tmp"
 is "$code" 400 'download of a directory'
+execute '{"command":"echo secret >/tmp/denied; chmod 0 /tmp/denied"}'
+call "$box/files/download?path=/tmp/denied"
+is "$code" 403 'download of a file that must not be read'
+like "$body" '"code":"FILE_ACCESS_DENIED"' 'the code of that'
+call "$box/files/download"
+is "$code" 400 'download of nothing'
 call -X POST "$box/files/bulk-download" -d '{"paths":["/tmp/new/dir/small","/tmp/missing"]}'
 is "$code" 200 'bulk download is 200'
 like "$body" 'name="file"; filename="/tmp/new/dir/small"' 'with a part for a file'
 like "$body" '"message":"file not found: /tmp/missing"' 'and a part for an error'
 like "$body" '--DAYTONA-FILE-BOUNDARY--' 'and a closing boundary'
+call -X POST "$box/files/bulk-download" -d '{"paths":["/ü\""]}'
+like "$body" "name=\"error\"; filename*=utf-8''%2F%C3%BC%22" 'a path that is not plain is escaped'
 call -X POST "$box/files/permissions?path=/tmp/large&mode=0600"
 execute '{"command":"stat -c %a /tmp/large"}'
 is "$body" '{"exitCode":0,"result":"600\n"}' 'permissions are set'

@@ -137,21 +137,27 @@ sbx_jsonb_text(const SbxPath *path, const JsonbValue *value)
 	return pnstrdup(value->val.string.val, value->val.string.len);
 }
 
+/* Digits after the point, as written: almost always none, which settles the rest. */
+static bool
+has_fraction_digits(const JsonbValue *value)
+{
+	return DatumGetInt32(DirectFunctionCall1(numeric_scale,
+	                                         NumericGetDatum(value->val.numeric))) > 0;
+}
+
 /*
- * Small whole numbers, which most are: the general way goes through text.  The scale
- * first, because the conversion rounds.
+ * Small whole numbers, which most are: the general way goes through text.  The digits
+ * are looked at, too, because the conversion rounds.
  */
 static bool
 small_number(const JsonbValue *value, int32 *number)
 {
 	bool failed = false;
 
-	if (value->type != jbvNumeric ||
-	    DatumGetInt32(DirectFunctionCall1(numeric_scale,
-	                                      NumericGetDatum(value->val.numeric))) > 0)
+	if (value->type != jbvNumeric)
 		return false;
 	*number = numeric_int4_opt_error(value->val.numeric, &failed);
-	return !failed;
+	return !failed && !has_fraction_digits(value);
 }
 
 /* The plain cast would raise 22003 for 1e400; ours names the path. */
@@ -167,14 +173,6 @@ finite_number(const SbxPath *path, const JsonbValue *value)
 	if (!isfinite(number))
 		sbx_refuse(path, SBX_REASON_NOT_FINITE, NULL);
 	return number;
-}
-
-/* Digits after the point, as written: almost always none, which settles the rest. */
-static bool
-has_fraction_digits(const JsonbValue *value)
-{
-	return DatumGetInt32(DirectFunctionCall1(numeric_scale,
-	                                         NumericGetDatum(value->val.numeric))) > 0;
 }
 
 /*

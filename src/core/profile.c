@@ -50,6 +50,16 @@ fill_set(char *const *names, int count, SbxNames *known, SbxSet *set)
 	qsort(set->members, set->count, sizeof(int), compare_numbers);
 }
 
+/* Parsing happens in a context that lives as long as the registrations do. */
+static void
+free_texts(char **texts, int count)
+{
+	for (int i = 0; i < count; i++)
+		pfree(texts[i]);
+	if (texts != NULL)
+		pfree(texts);
+}
+
 static void
 read_set(const SbxPath *path, const JsonbValue *value, SbxNames *texts, SbxSet *set)
 {
@@ -57,6 +67,7 @@ read_set(const SbxPath *path, const JsonbValue *value, SbxNames *texts, SbxSet *
 	char **names = sbx_jsonb_texts(path, value, &count);
 
 	fill_set(names, count, texts, set);
+	free_texts(names, count);
 }
 
 static void
@@ -68,17 +79,18 @@ read_capability_names(const SbxPath *path, const JsonbValue *value, SbxNames *kn
 
 	if (value->type == jbvNull)
 	{
-		count = sbx_default_capability_count;
-		names = (char **) sbx_default_capabilities;
+		fill_set((char **) sbx_default_capabilities, sbx_default_capability_count,
+		         known, set);
+		return;
 	}
-	else
-		names = sbx_jsonb_texts(path, value, &count);
+	names = sbx_jsonb_texts(path, value, &count);
 	for (int i = 0; i < count; i++)
 	{
 		if (!sbx_is_capability_name(names[i]))
 			sbx_refuse(path, SBX_REASON_BAD_FORMAT, NULL);
 	}
 	fill_set(names, count, known, set);
+	free_texts(names, count);
 }
 
 /* --- the profile ---------------------------------------------------------------- */
@@ -144,19 +156,23 @@ read_network(const SbxPath *path, const JsonbValue *object, SbxNames *known,
 	SbxWalk walk;
 	int count = 0;
 
-	profile->network = NULL;
 	sbx_jsonb_any_object(path, object);
-	if (object->type != jbvNull)
+	if (object->type == jbvNull)
 	{
-		profile->network = JsonbValueToJsonb(unconstify(JsonbValue *, object));
-		sbx_walk_start(&walk, &profile->network->root);
-		while (sbx_walk_member(&walk, &key, &item))
-		{
-			if ((claims[count] = sbx_network_claim(&key, &item)) != NULL)
-				count++;
-		}
+		profile->network = NULL;
+		fill_set(NULL, 0, known, &profile->claims);
+		return;
+	}
+	profile->network = JsonbValueToJsonb(unconstify(JsonbValue *, object));
+	sbx_walk_start(&walk, &profile->network->root);
+	while (sbx_walk_member(&walk, &key, &item))
+	{
+		if ((claims[count] = sbx_network_claim(&key, &item)) != NULL)
+			count++;
 	}
 	fill_set(claims, count, known, &profile->claims);
+	for (int i = 0; i < count; i++)
+		pfree(claims[i]);
 }
 
 void

@@ -36,16 +36,22 @@ sbx_declared_create(MemoryContext context)
 	return declared;
 }
 
-/* Longest number of a claim: 1e300 has as many digits as it says. */
-#define SBX_MAX_CLAIMED_NUMBER 64
+/*
+ * Longest value of a claim.  Known ones are words and small numbers; every text that
+ * is interned stays as long as the registrations do, and 1e300 has 301 digits.
+ */
+#define SBX_MAX_CLAIMED_VALUE 64
 
 /* No key holds a control character, which therefore ends it. */
 static char *
 join_claim(const JsonbValue *key, char type, const char *value, int length)
 {
 	int key_length = key->val.string.len;
-	char *claim = palloc(key_length + length + 3);
+	char *claim;
 
+	if (length > SBX_MAX_CLAIMED_VALUE)
+		return NULL;
+	claim = palloc(key_length + length + 3);
 	memcpy(claim, key->val.string.val, key_length);
 	claim[key_length] = '\001';
 	claim[key_length + 1] = type;
@@ -58,6 +64,7 @@ char *
 sbx_network_claim(const JsonbValue *key, const JsonbValue *value)
 {
 	char *number;
+	char *claim;
 
 	switch (value->type)
 	{
@@ -67,9 +74,9 @@ sbx_network_claim(const JsonbValue *key, const JsonbValue *value)
 			return join_claim(key, value->val.boolean ? 't' : 'f', "", 0);
 		case jbvNumeric:
 			number = numeric_normalize(value->val.numeric);
-			return strlen(number) > SBX_MAX_CLAIMED_NUMBER
-			           ? NULL
-			           : join_claim(key, '0', number, strlen(number));
+			claim = join_claim(key, '0', number, strlen(number));
+			pfree(number);
+			return claim;
 		default:
 			return NULL;
 	}

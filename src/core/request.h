@@ -78,8 +78,8 @@ typedef struct SbxRequest
 } SbxRequest;
 
 /*
- * What the pools of a routing decision declare: numbers for texts, and which
- * capability names are known.  Both tables belong to the same set of pools.
+ * What the pools of a routing decision declare, numbered; so it is known, too, which
+ * names there are.  All tables belong to the same set of pools.
  */
 typedef struct SbxDeclared
 {
@@ -93,7 +93,7 @@ extern SbxDeclared *sbx_declared_create(MemoryContext context);
 
 /*
  * A key of network with its value as one text: equal values, equal texts.  NULL for
- * values that are compared the long way.
+ * values that are compared the long way: lists, objects, and what is long.
  */
 extern char *sbx_network_claim(const JsonbValue *key, const JsonbValue *value);
 

@@ -440,7 +440,7 @@ select_best(const SbxRequest *request, SbxVerdict *verdicts, int count, int want
 static void
 move_eligible(SbxVerdict *verdicts, int count)
 {
-	SbxVerdict *rejected =
+	SbxVerdict *others =
 	    palloc_extended(sizeof(SbxVerdict) * (count + 1), MCXT_ALLOC_HUGE);
 	int front = 0;
 	int back = 0;
@@ -450,10 +450,10 @@ move_eligible(SbxVerdict *verdicts, int count)
 		if (verdicts[i].eligible)
 			verdicts[front++] = verdicts[i];
 		else
-			rejected[back++] = verdicts[i];
+			others[back++] = verdicts[i];
 	}
-	memcpy(&verdicts[front], rejected, sizeof(SbxVerdict) * back);
-	pfree(rejected);
+	memcpy(&verdicts[front], others, sizeof(SbxVerdict) * back);
+	pfree(others);
 }
 
 /* The eligible by rank; the rejected by id, if anybody looks at them. */

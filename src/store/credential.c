@@ -81,7 +81,6 @@ forget(SbxCredential *credential)
 		credential->previous->next = credential->next;
 	if (credential->next != NULL)
 		credential->next->previous = credential->previous;
-	credential->next = NULL;
 	credential->forgotten = true;
 	if (credential->pins == 0)
 		wipe(credential);
@@ -256,14 +255,12 @@ forget_own(const char *provider_id, bool one_scope, SbxCredentialScope scope)
 	}
 }
 
-void
-sbx_credential_clear(const char *provider_id)
+static void
+forget_all_own(void)
 {
 	SbxCredential *credential = credentials;
 
-	if (provider_id != NULL)
-		forget_own(provider_id, false, SBX_SCOPE_SESSION);
-	while (provider_id == NULL && credential != NULL)
+	while (credential != NULL)
 	{
 		SbxCredential *next = credential->next;
 
@@ -271,6 +268,15 @@ sbx_credential_clear(const char *provider_id)
 			forget(credential);
 		credential = next;
 	}
+}
+
+void
+sbx_credential_clear(const char *provider_id)
+{
+	if (provider_id != NULL)
+		forget_own(provider_id, false, SBX_SCOPE_SESSION);
+	else
+		forget_all_own();
 }
 
 /* Raises 42501 where session credentials are switched off. */
@@ -352,7 +358,7 @@ sbx_credential_next(SbxCredential *previous)
 SbxCredential *
 sbx_credential_find(const char *provider_id)
 {
-	SbxCredential *credential = NULL;
+	SbxCredential *credential;
 
 	if (credentials == NULL)
 		return NULL;

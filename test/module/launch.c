@@ -10,8 +10,8 @@
 #include "utils/builtins.h"
 
 /*
- * sbx_test_launch(request jsonb, env boolean, create_timeout boolean,
- *				   detached boolean, max_labels integer, launch_detached boolean)
+ * sbx_test_launch(request jsonb, carries_env boolean, carries_timeout boolean,
+ *				   can_detach boolean, max_labels integer, detached boolean)
  *		returns text[]
  *		The rejection codes of a pool that declares nothing and whose kind carries
  *		just that; max_labels -1 is no limit.

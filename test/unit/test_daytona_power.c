@@ -529,9 +529,49 @@ stop_ephemeral(void)
 	drive_end(&drive);
 }
 
+/* Trouble in a row; then, if the sandbox is seen in between, that much once more. */
+static void
+gives_up(Maker *make, bool sent, int most)
+{
+	SbxPhase phase = sent ? SBX_PHASE_RECEIVE : SBX_PHASE_CONNECT;
+
+	for (int seen = 0; seen < 2; seen++)
+	{
+		Drive drive = looking(make);
+		int count = 0;
+
+		if (seen)
+		{
+			for (int i = 1; i < most; i++)
+			{
+				drive_no_answer(&drive, phase, sent, false);
+				drive_pause_over(&drive);
+			}
+			drive_answer(&drive, 200, DTO("stopping"));
+			drive_pause_over(&drive);
+		}
+		while (drive.want != SBX_OP_WANT_NOTHING && count < 100)
+		{
+			drive_no_answer(&drive, phase, sent, false);
+			count++;
+			if (drive.want == SBX_OP_WANT_PAUSE)
+				drive_pause_over(&drive);
+		}
+		is_number(count, most, "%s: %s%s", drive.op->operation,
+		          sent ? "no answer" : "nobody there", seen ? ", counted anew" : "");
+		fails(&drive, phase, 0, NULL, SBX_ALLOCATION_UNKNOWN, "%s: is given up",
+		      drive.op->operation);
+		drive_end(&drive);
+	}
+}
+
 void
 test_daytona_power(void)
 {
+	gives_up(sbx_kind_daytona.start, false, 4);
+	gives_up(sbx_kind_daytona.start, true, 20);
+	gives_up(sbx_kind_daytona.stop, false, 4);
+	gives_up(sbx_kind_daytona.stop, true, 20);
 	looks(sbx_kind_daytona.start, "start");
 	refused(starting, SANDBOX "/start");
 	start_path();

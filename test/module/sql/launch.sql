@@ -4,15 +4,17 @@
 -- field, and no other.  must fire / must not fire
 --
 CREATE EXTENSION sbx_router_test;
-SELECT request, env, create_timeout, max_labels, sbx_test_launch(request::jsonb, env, create_timeout, true, max_labels, false) AS rejections
+SELECT request, carries_env, carries_timeout, max_labels, sbx_test_launch(request::jsonb, carries_env, carries_timeout, true, max_labels, false) AS rejections
 FROM (VALUES
 	('{"launch":{"env":{"A":"1"}}}', false, true, -1), ('{"launch":{"env":{"A":"1"}}}', true, false, 0), ('{"launch":{"env":{}}}', false, true, -1), ('{"launch":{"env":null}}', false, true, -1), ('{}', false, false, 0),
 	('{"launch":{"createTimeoutSeconds":60}}', true, false, -1), ('{"launch":{"createTimeoutSeconds":60}}', false, true, 0), ('{"launch":{"createTimeoutSeconds":null}}', true, false, -1),
 	('{"launch":{"labels":{"a":"1","b":"2"}}}', true, true, 1), ('{"launch":{"labels":{"a":"1","b":"2"}}}', false, false, 2), ('{"launch":{"labels":{"a":"1","b":"2"}}}', true, true, -1),
 	('{"launch":{"labels":{"a":"1"}}}', true, true, 0), ('{"launch":{"labels":{}}}', true, true, 0),
-	('{"launch":{"env":{"A":"1"},"labels":{"a":"1"},"createTimeoutSeconds":60}}', false, false, 0), ('{"launch":{"env":{"A":"1"},"labels":{"a":"1"},"createTimeoutSeconds":60}}', true, true, 1)) v(request, env, create_timeout, max_labels);
+	('{"launch":{"env":{"A":"1"},"labels":{"a":"1"},"createTimeoutSeconds":60}}', false, false, 0), ('{"launch":{"env":{"A":"1"},"labels":{"a":"1"},"createTimeoutSeconds":60}}', true, true, 1)) v(request, carries_env, carries_timeout, max_labels);
 -- Rule: a detached launch goes only to kinds that can.  must fire / must not fire
-SELECT detached, launch_detached, sbx_test_launch('{}', true, true, detached, -1, launch_detached) AS rejections
-FROM (VALUES (false, true), (true, true), (false, false), (true, false)) v(detached, launch_detached);
+SELECT can_detach, detached, sbx_test_launch('{}', true, true, can_detach, -1, detached) AS rejections
+FROM (VALUES (false, true), (true, true), (false, false), (true, false)) v(can_detach, detached);
+-- Rule: its place is after what the launch carries and before the capabilities.
+SELECT sbx_test_launch('{"providerId":"another","requires":{"requiredCapabilities":["pty"]},"launch":{"env":{"A":"1"}}}', false, true, false, -1, true) AS rejections;
 -- Rule: what the kind cannot carry comes before what the pool does not declare.
 SELECT sbx_test_launch('{"resources":{"cpu":1},"launch":{"env":{"A":"1"}}}', false, true, false, -1, true) AS rejections;
