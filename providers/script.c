@@ -138,7 +138,8 @@ script_has_newline(const SbxRunInput *input)
 /*
  * Bring back the exported variables and the directory that the last run of the session
  * left, and leave one's own for the next.  The shell quotes what it exports; the
- * directory goes with it.  A script that traps EXIT itself leaves nothing.
+ * directory goes with it.  A script that traps EXIT itself leaves nothing.  One that is
+ * traced (set -x) does not see ours.
  */
 static void
 script_write_session(ScriptText *text, const char *session)
@@ -149,7 +150,8 @@ script_write_session(ScriptText *text, const char *session)
 	script_add(text, session);
 	script_add(text, "; [ -z \"$sbx_directory\" ] || cd -- \"$sbx_directory\"; "
 	                 "unset sbx_directory; "
-	                 "trap 'sbx_code=$?; export sbx_directory=\"$PWD\"; "
+	                 "trap '{ sbx_code=$?; set +x; } 2>/dev/null; "
+	                 "export sbx_directory=\"$PWD\"; "
 	                 "(umask 077; export -p >" SCRIPT_SESSION_FILE);
 	script_add(text, session);
 	script_add(text, ".$$ && mv -f " SCRIPT_SESSION_FILE);
@@ -169,10 +171,13 @@ script_write_inner(ScriptText *text, const SbxRunInput *input)
 {
 	const char *newline = NULL;
 
-	/* Only if the outer text made the file: without a group there is none to name. */
-	script_add(text, "[ -f " SCRIPT_FILE);
+	/*
+	 * Only if the outer text made the file: without a group there is none to name.
+	 * Either way it succeeds: `$?` is what a script that does nothing ends with.
+	 */
+	script_add(text, "[ ! -f " SCRIPT_FILE);
 	script_add(text, input->run_id);
-	script_add(text, " ] && echo $$ >" SCRIPT_FILE);
+	script_add(text, " ] || echo $$ >" SCRIPT_FILE);
 	script_add(text, input->run_id);
 	script_add(text, "; ");
 	if (input->session != NULL)
@@ -444,7 +449,9 @@ sbx_script_count_text(SbxArena *arena, const char *path, size_t length)
 
 	for (int pass = 0; pass < 2; pass++)
 	{
-		script_add(&text, "test \"$(wc -c <");
+		script_add(&text, "test -f ");
+		script_add_quoted(&text, path, strlen(path), NULL);
+		script_add(&text, " && test \"$(wc -c <");
 		script_add_quoted(&text, path, strlen(path), NULL);
 		script_add(&text, ")\" -eq ");
 		if (pass == 0 && !script_start_over(&text, arena))

@@ -57,6 +57,12 @@ steps_advance(SbxOp *op)
 		return sbx_steps_fail(op, steps->sent ? SBX_PHASE_PROTOCOL : SBX_PHASE_NONE,
 		                      NULL);
 
+	/* Tidying up ends where there is no memory for an address; the outcome is known. */
+	if (want == SBX_OP_WANT_HTTP && op->request.url == NULL)
+		return steps->result != NULL
+		           ? sbx_op_succeed(op, steps->result)
+		           : sbx_steps_fail_noted(op, steps->noted.provider_code);
+
 	/* The last step, too, may use an answer that came in time, but ask no more. */
 	if (op->expired && !finished && steps->result != NULL)
 		return sbx_op_succeed(op, steps->result);

@@ -244,7 +244,8 @@ not_told(void)
 		drive_answer(&drive, 200, bodies[i]);
 		asks(&drive, "POST", EXECUTE, "%s: counted", bodies[i]);
 		is_text(drive.op->request.body,
-		        "{\"command\":\"test \\\"$(wc -c <'/a')\\\" -eq 5\",\"timeout\":8}",
+		        "{\"command\":\"test -f '/a' && test \\\"$(wc -c <'/a')\\\" -eq "
+		        "5\",\"timeout\":8}",
 		        "so");
 		ok(drive.op->request.repeatable, "a plain read");
 		drive_answer(&drive, 200, "{\"exitCode\":0,\"result\":\"\"}");

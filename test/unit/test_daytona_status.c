@@ -363,14 +363,16 @@ log_requests(void)
 	drive_answer(&drive, 200, RUNS);
 	asks(&drive, "POST", EXECUTE, "standard output");
 	is_text(drive.op->request.body,
-	        "{\"command\":\"head -c 101 /tmp/.run-1.out 2>/dev/null\",\"timeout\":8}",
+	        "{\"command\":\"head -c 101 /tmp/.run-1.out 2>/dev/null || [ -d "
+	        "/tmp/.run-1.claim ]\",\"timeout\":8}",
 	        "one byte more than is kept");
 	is_number((int64_t) drive.op->request.max_response, 800 + 64 * 1024, "room for it");
 	ok(drive.op->request.repeatable, "a plain read");
 	drive_answer(&drive, 200, RESULT("a"));
 	asks(&drive, "POST", EXECUTE, "standard error");
 	is_text(drive.op->request.body,
-	        "{\"command\":\"head -c 101 /tmp/.run-1.err 2>/dev/null\",\"timeout\":8}",
+	        "{\"command\":\"head -c 101 /tmp/.run-1.err 2>/dev/null || [ -d "
+	        "/tmp/.run-1.claim ]\",\"timeout\":8}",
 	        "its file");
 	drive_end(&drive);
 	drive = reading_out(SIZE_MAX, false);

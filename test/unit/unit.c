@@ -453,7 +453,10 @@ main(void)
 	test_daytona_run();
 	test_daytona_streams();
 	test_daytona_shell();
+	test_daytona_sessions();
+	test_daytona_texts();
 	test_daytona_destroy();
+	test_daytona_traps();
 	test_exhaustion();
 	json_decref(golden_file);
 	printf("1..%d\n", test_count);

@@ -38,6 +38,9 @@ extern void test_daytona_files(void);
 extern void test_daytona_run(void);
 extern void test_daytona_streams(void);
 extern void test_daytona_shell(void);
+extern void test_daytona_sessions(void);
+extern void test_daytona_texts(void);
+extern void test_daytona_traps(void);
 extern void test_daytona_destroy(void);
 extern void test_exhaustion(void);
 
@@ -158,6 +161,13 @@ extern void shell_path(char *path, const char *name);
 
 /* Source a text in a shell whose standard input has something to steal. */
 extern ShellRun shell_source(const char *shell, const char *text);
+
+/* The same as one command that is not in a session. */
+extern ShellRun shell_piped(const char *shell, const char *text);
+
+/* Where the texts find programs: everywhere, or where all but one of them are. */
+extern const char *shell_programs;
+extern const char *shell_without(const char *program);
 
 /* A run whose files in /tmp no other process's tests have. */
 extern char shell_run_id[];

@@ -14,6 +14,7 @@ char shell_directory[] = "/tmp/sbx_unit_XXXXXX";
 const char *const shells[SHELLS] = {"bash", "dash"};
 
 char shell_run_id[30];
+const char *shell_programs = "/usr/bin:/bin";
 
 void
 shell_begin(void)
@@ -22,6 +23,23 @@ shell_begin(void)
 	strcpy(shell_directory, "/tmp/sbx_unit_XXXXXX");
 	if (mkdtemp(shell_directory) == NULL)
 		exit(1);
+}
+
+const char *
+shell_without(const char *program)
+{
+	static char path[200];
+	char line[1000];
+
+	shell_path(path, program);
+	snprintf(
+	    line, sizeof(line),
+	    "mkdir -p '%s' && cd '%s' && for p in bash sh setsid rm mv cat head wc mktemp "
+	    "sleep mkdir rmdir ls ps printenv; do [ $p = %s ] || ln -sf \"$(command -v "
+	    "$p)\" .; done",
+	    path, path, program);
+	ok(system(line) == 0, "programs without %s", program);
+	return path;
 }
 
 void
@@ -74,7 +92,8 @@ read_file(const char *name, char *text, size_t size)
 ShellRun
 shell_source(const char *shell, const char *text)
 {
-	static const char daemon[] = "cd \"$1\" && . ./cmd >out 2>err; echo $? >code";
+	static const char daemon[] =
+	    "cd \"$1\" && PATH=$2 && . ./cmd >out 2>err; echo $? >code";
 	ShellRun ran = {0};
 	char code[20];
 	char path[200];
@@ -87,7 +106,8 @@ shell_source(const char *shell, const char *text)
 	{
 		shell_path(path, "in");
 		dup2(open(path, O_RDONLY), 0);
-		execlp(shell, shell, "-c", daemon, shell, shell_directory, (char *) NULL);
+		execlp(shell, shell, "-c", daemon, shell, shell_directory, shell_programs,
+		       (char *) NULL);
 		_exit(127);
 	}
 	waitpid(child, NULL, 0);
@@ -95,6 +115,24 @@ shell_source(const char *shell, const char *text)
 	read_file("err", ran.err, sizeof(ran.err));
 	ran.noted = read_file("code", code, sizeof(code)) && code[0] != '\0';
 	ran.exit_code = atoi(code);
+	return ran;
+}
+
+/* The toolbox pipes the text of a one-shot command to a shell. */
+ShellRun
+shell_piped(const char *shell, const char *text)
+{
+	char line[1000];
+	ShellRun ran = {0};
+	int status;
+
+	write_file("piped", text);
+	snprintf(line, sizeof(line), "cd '%s' && PATH='%s' /usr/bin/%s <piped >out 2>err",
+	         shell_directory, shell_programs, shell);
+	status = system(line);
+	ran.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	read_file("out", ran.out, sizeof(ran.out));
+	read_file("err", ran.err, sizeof(ran.err));
 	return ran;
 }
 
