@@ -21,6 +21,7 @@
 typedef enum DaytonaState
 {
 	DAYTONA_CREATING,
+	DAYTONA_PENDING_BUILD,
 	DAYTONA_STARTED,
 	DAYTONA_STOPPING,
 	DAYTONA_STOPPED,
@@ -55,6 +56,7 @@ typedef struct DaytonaSandbox
 	EmuTimer idle;          /* stops it, or deletes it when stopped */
 	EmuTimer lifetime;
 	DaytonaSession *sessions;
+	unsigned open_jobs; /* whose client still waits */
 } DaytonaSandbox;
 
 /* Milliseconds, 0 = at once, as set by /_control/config. */
@@ -100,6 +102,7 @@ extern void daytona_release(EmuSandbox *sandbox);
 
 /* daytona_control.c, daytona_create.c, daytona_list.c */
 extern void daytona_control_handle(EmuRequest *request);
+extern int daytona_archive_interval(int minutes);
 extern void daytona_create(EmuRequest *request, EmuAccount *account);
 extern void daytona_list(EmuRequest *request, EmuAccount *account);
 
@@ -119,7 +122,8 @@ extern bool daytona_environment(EmuEnvironment *environment, const EmuSandbox *s
 typedef struct DaytonaJob DaytonaJob;
 struct DaytonaJob
 {
-	EmuRequest *request;
+	EmuRequest *request; /* NULL: the client has gone */
+	DaytonaSandbox *details;
 	EmuProcess *process;
 	EmuText output;
 	EmuText errors;
@@ -135,9 +139,28 @@ daytona_job_start(EmuRequest *request, EmuSandbox *sandbox, const EmuCommandLine
                   const char *input, size_t input_length, int64_t timeout_ms,
                   void (*done)(DaytonaJob *job, const EmuProcessEnd *end));
 
+/* daytona_log.c */
+typedef struct DaytonaFollower DaytonaFollower;
+
+typedef struct DaytonaLog
+{
+	EmuText frames;
+	EmuText partial[2]; /* line not yet complete, per stream */
+	bool complete;
+	DaytonaFollower *followers;
+} DaytonaLog;
+
+extern void
+daytona_log_add(DaytonaLog *log, bool errors, const char *data, size_t length);
+extern void daytona_log_complete(DaytonaLog *log);
+extern void daytona_log_follow(DaytonaLog *log, EmuRequest *request);
+extern void daytona_log_split(const EmuText *frames, EmuText *output, EmuText *errors);
+extern void daytona_log_free(DaytonaLog *log);
+
 /* daytona_session.c */
 extern void
 daytona_session_route(EmuRequest *request, EmuSandbox *sandbox, const EmuPath *path);
+extern bool daytona_sessions_busy(const DaytonaSandbox *details);
 extern void daytona_sessions_clear(DaytonaSandbox *details);
 
 /* daytona_files.c */

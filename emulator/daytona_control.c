@@ -88,7 +88,36 @@ show_toolbox_url(EmuRequest *request, EmuSandbox *sandbox)
 	emu_answer_json(request, 200, &body);
 }
 
-/* {what}/{number}: the three intervals that can be set by a path. */
+/* PUT labels: replaces all of them. */
+static void
+replace_labels(EmuRequest *request, EmuSandbox *sandbox)
+{
+	json_t *body = daytona_body(request);
+	json_t *labels = json_object_get(body, "labels");
+	bool good = json_is_object(labels);
+	EmuText answer = {0};
+	const char *name;
+	json_t *value;
+
+	if (body == NULL)
+		return;
+	json_object_foreach (labels, name, value)
+		good = good && json_is_string(value);
+	if (!good)
+		daytona_refuse(request, 400, "labels must be an object of strings");
+	else
+	{
+		free(sandbox->labels);
+		sandbox->labels = json_dumps(labels, JSON_COMPACT);
+		emu_text_add(&answer, "{");
+		emu_json_member_raw(&answer, "labels", sandbox->labels);
+		emu_text_add(&answer, "}");
+		emu_answer_json(request, 200, &answer);
+	}
+	json_decref(body);
+}
+
+/* {what}/{number}: the intervals that can be set by a path. */
 static void
 set_interval(EmuRequest *request, EmuSandbox *sandbox, const char *what,
              const char *number)
@@ -108,6 +137,8 @@ set_interval(EmuRequest *request, EmuSandbox *sandbox, const char *what,
 			details->auto_stop = (int) minutes;
 		else if (strcmp(what, "autodelete") == 0)
 			details->auto_delete = (int) minutes;
+		else if (strcmp(what, "autoarchive") == 0)
+			details->auto_archive = daytona_archive_interval((int) minutes);
 		else
 			daytona_set_lifetime(sandbox, (int) minutes);
 		daytona_touch(sandbox);
@@ -135,6 +166,7 @@ handle_sandbox(EmuRequest *request, EmuSandbox *sandbox, const EmuPath *path)
 	    {"POST", "stop", stop_sandbox},
 	    {"POST", "start", start_sandbox},
 	    {"POST", "pause", pause_sandbox},
+	    {"PUT", "labels", replace_labels},
 	    {"POST", "last-activity", refresh_activity},
 	    {"GET", "toolbox-proxy-url", show_toolbox_url},
 	};
@@ -146,7 +178,7 @@ handle_sandbox(EmuRequest *request, EmuSandbox *sandbox, const EmuPath *path)
 		delete_sandbox(request, sandbox);
 	else if (path->count == 4 && strcmp(request->method, "POST") == 0 &&
 	         (strcmp(what, "autostop") == 0 || strcmp(what, "autodelete") == 0 ||
-	          strcmp(what, "ttl") == 0))
+	          strcmp(what, "autoarchive") == 0 || strcmp(what, "ttl") == 0))
 		set_interval(request, sandbox, what, path->segments[3]);
 	else if (path->count == 3)
 	{

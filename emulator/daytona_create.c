@@ -34,6 +34,7 @@ check_types(EmuRequest *request, const json_t *body)
 	    "autoStopInterval",
 	    "autoArchiveInterval",
 	    "autoDeleteInterval",
+	    "ttlMinutes",
 	};
 	static const char *const objects[] = {"env", "labels"};
 	const char *name;
@@ -128,6 +129,8 @@ check_values(EmuRequest *request, const json_t *body)
 		daytona_refuse(request, 400, "Auto-stop interval must be non-negative");
 	else if (integer_member(body, "autoArchiveInterval", 0) < 0)
 		daytona_refuse(request, 400, "Auto-archive interval must be non-negative");
+	else if (integer_member(body, "ttlMinutes", 0) < 0)
+		daytona_refuse(request, 400, "TTL must be non-negative");
 	else if (integer_member(body, "cpu", 1) < 1 ||
 	         integer_member(body, "memory", 1) < 1 ||
 	         integer_member(body, "disk", 1) < 1)
@@ -146,6 +149,12 @@ static bool
 image_is_unknown(const char *dockerfile)
 {
 	return strncmp(dockerfile, "FROM no-such-", 13) == 0;
+}
+
+int
+daytona_archive_interval(int minutes)
+{
+	return minutes == 0 || minutes > ARCHIVE_MAXIMUM ? ARCHIVE_MAXIMUM : minutes;
 }
 
 static DaytonaSandbox *
@@ -171,9 +180,8 @@ details_from(const json_t *body, EmuSandbox *sandbox)
 	details->is_public = json_is_true(json_object_get(body, "public"));
 	details->network_block_all = json_is_true(json_object_get(body, "networkBlockAll"));
 	details->auto_stop = integer_member(body, "autoStopInterval", 15);
-	details->auto_archive = integer_member(body, "autoArchiveInterval", 10080);
-	if (details->auto_archive == 0 || details->auto_archive > ARCHIVE_MAXIMUM)
-		details->auto_archive = ARCHIVE_MAXIMUM;
+	details->auto_archive =
+	    daytona_archive_interval(integer_member(body, "autoArchiveInterval", 10080));
 	details->auto_delete = integer_member(body, "autoDeleteInterval", -1);
 	details->updated_ms = details->activity_ms = sandbox->created_ms;
 	details->conflict_until = daytona_config.delete_conflict > 0
@@ -185,11 +193,13 @@ details_from(const json_t *body, EmuSandbox *sandbox)
 /*
  * From here on the sandbox exists.  A held create answers with the state of
  * before the wait, although the sandbox has started when the answer leaves.
+ * Images have to be built first, so for those it does not wait.
  */
 static void
 begin(EmuRequest *request, EmuSandbox *sandbox)
 {
 	DaytonaSandbox *details = daytona_details(sandbox);
+	bool has_image = details->dockerfile != NULL;
 	int64_t start_ms = daytona_config.start_delay > 0 ? daytona_config.start_delay
 	                                                  : daytona_config.hold_create;
 
@@ -203,20 +213,20 @@ begin(EmuRequest *request, EmuSandbox *sandbox)
 	else
 	{
 		details->state = DAYTONA_STARTED;
-		if (details->dockerfile != NULL && image_is_unknown(details->dockerfile))
+		if (has_image && image_is_unknown(details->dockerfile))
 		{
 			details->state = DAYTONA_BUILD_FAILED;
 			details->error_reason = "failed to build the image: not found";
 		}
 		else if (start_ms > 0)
 		{
-			details->state = DAYTONA_CREATING;
+			details->state = has_image ? DAYTONA_PENDING_BUILD : DAYTONA_CREATING;
 			daytona_settle_later(sandbox, start_ms);
 		}
 		daytona_start_idle_clock(sandbox);
 		daytona_answer(request, sandbox);
 	}
-	request->answer.hold_ms = daytona_config.hold_create;
+	request->answer.hold_ms = has_image ? 0 : daytona_config.hold_create;
 }
 
 static void
@@ -250,6 +260,7 @@ create_from(EmuRequest *request, EmuAccount *account, const json_t *body)
 	                             labels_text != NULL ? labels_text : "{}", &resources);
 	free(labels_text);
 	sandbox->details = details_from(body, sandbox);
+	daytona_set_lifetime(sandbox, integer_member(body, "ttlMinutes", 0));
 	begin(request, sandbox);
 }
 

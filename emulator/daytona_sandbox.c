@@ -15,10 +15,11 @@
 #define RUNNER_ID       "7d2f6a10-aaaa-4bbb-8ccc-0d1e2f3a4b5c"
 
 const char *const daytona_state_names[] = {
-    [DAYTONA_CREATING] = "creating",         [DAYTONA_STARTED] = "started",
-    [DAYTONA_STOPPING] = "stopping",         [DAYTONA_STOPPED] = "stopped",
-    [DAYTONA_STARTING] = "starting",         [DAYTONA_ERROR] = "error",
-    [DAYTONA_BUILD_FAILED] = "build_failed", [DAYTONA_DESTROYING] = "destroying",
+    [DAYTONA_CREATING] = "creating",     [DAYTONA_PENDING_BUILD] = "pending_build",
+    [DAYTONA_STARTED] = "started",       [DAYTONA_STOPPING] = "stopping",
+    [DAYTONA_STOPPED] = "stopped",       [DAYTONA_STARTING] = "starting",
+    [DAYTONA_ERROR] = "error",           [DAYTONA_BUILD_FAILED] = "build_failed",
+    [DAYTONA_DESTROYING] = "destroying",
 };
 
 DaytonaSandbox *
@@ -170,6 +171,13 @@ daytona_touch(EmuSandbox *sandbox)
 	daytona_details(sandbox)->activity_ms = emu_wall_ms();
 }
 
+/* Processes do not count, but a request to the toolbox that is still open does. */
+static bool
+is_in_use(const DaytonaSandbox *details)
+{
+	return details->open_jobs > 0 || daytona_sessions_busy(details);
+}
+
 /* Activity only notes the time; the clock looks at it when it strikes. */
 static void
 idle_struck(void *owner)
@@ -183,6 +191,8 @@ idle_struck(void *owner)
 		daytona_destroy(sandbox);
 		return;
 	}
+	if (is_in_use(details))
+		daytona_touch(sandbox);
 	left = details->activity_ms + details->auto_stop * daytona_config.minute -
 	       emu_wall_ms();
 	if (left > 0)

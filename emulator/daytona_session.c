@@ -33,8 +33,7 @@ struct SessionCommand
 	EmuProcess *process; /* NULL if there is none any more */
 	bool ended;
 	int exit_code;
-	EmuText log;         /* framed lines, see log_line */
-	EmuText partial[2];  /* line not yet complete, per stream */
+	DaytonaLog log;
 	EmuRequest *waiting; /* the synchronous call, or NULL */
 };
 
@@ -49,91 +48,6 @@ struct DaytonaSession
 	EmuRequest *deleting;     /* the call that waits for the end */
 	bool closing;
 };
-
-/*
- * The log of a command
- *
- * Each line is three bytes 01 (standard output) or 02 (standard error), the
- * line, and a line end, which is added if the last line has none.
- */
-
-static void
-log_line(SessionCommand *command, int stream, const char *line, size_t length)
-{
-	emu_text_append(&command->log, stream == 0 ? "\1\1\1" : "\2\2\2", 3);
-	emu_text_append(&command->log, line, length);
-	emu_text_append(&command->log, "\n", 1);
-}
-
-static void
-log_output(void *owner, bool errors, const char *data, size_t length)
-{
-	SessionCommand *command = owner;
-	EmuText *partial = &command->partial[errors ? 1 : 0];
-	const char *end;
-
-	while ((end = memchr(data, '\n', length)) != NULL)
-	{
-		size_t width = (size_t) (end - data);
-
-		emu_text_append(partial, data, width);
-		log_line(command, errors ? 1 : 0, partial->data, partial->length);
-		partial->length = 0;
-		data += width + 1;
-		length -= width + 1;
-	}
-	emu_text_append(partial, data, length);
-}
-
-static void
-log_finish(SessionCommand *command)
-{
-	for (int stream = 0; stream < 2; stream++)
-		if (command->partial[stream].length > 0)
-		{
-			log_line(command, stream, command->partial[stream].data,
-			         command->partial[stream].length);
-			command->partial[stream].length = 0;
-		}
-}
-
-/* Returns 1 or 2 if a marker is at this place, else 0. */
-static int
-marker_at(const EmuText *log, size_t place)
-{
-	if (place + 3 > log->length)
-		return 0;
-	if (memcmp(log->data + place, "\1\1\1", 3) == 0)
-		return 1;
-	return memcmp(log->data + place, "\2\2\2", 3) == 0 ? 2 : 0;
-}
-
-/* Takes a log apart; a NULL target drops that stream, both may be the same. */
-static void
-log_split(const EmuText *log, EmuText *output, EmuText *errors)
-{
-	EmuText *target = NULL;
-	size_t start = 0;
-	size_t place = 0;
-
-	while (place < log->length)
-	{
-		int marker = marker_at(log, place);
-
-		if (marker == 0)
-		{
-			place++;
-			continue;
-		}
-		if (target != NULL)
-			emu_text_append(target, log->data + start, place - start);
-		target = marker == 1 ? output : errors;
-		place += 3;
-		start = place;
-	}
-	if (target != NULL)
-		emu_text_append(target, log->data + start, place - start);
-}
 
 /*
  * Shapes of an answer, chosen by the version the client declares
@@ -164,19 +78,20 @@ write_output(EmuText *body, EmuRequest *request, const SessionCommand *command)
 {
 	EmuText output = {0};
 	EmuText errors = {0};
+	const EmuText *frames = &command->log.frames;
 
 	if (client_wants_split(request))
 	{
-		log_split(&command->log, &output, &errors);
-		emu_json_member_bytes(body, "output", command->log.data, command->log.length);
+		daytona_log_split(frames, &output, &errors);
+		emu_json_member_bytes(body, "output", frames->data, frames->length);
 		emu_json_member_bytes(body, "stdout", output.data, output.length);
 		emu_json_member_bytes(body, "stderr", errors.data, errors.length);
 	}
 	else if (client_wants_frames(request))
-		emu_json_member_bytes(body, "output", command->log.data, command->log.length);
+		emu_json_member_bytes(body, "output", frames->data, frames->length);
 	else
 	{
-		log_split(&command->log, &output, &output);
+		daytona_log_split(frames, &output, &output);
 		emu_json_member_bytes(body, "output", output.data, output.length);
 	}
 	emu_text_free(&output);
@@ -213,15 +128,21 @@ answer_accepted(EmuRequest *request, const SessionCommand *command)
  */
 
 static void
+command_output(void *owner, bool errors, const char *data, size_t length)
+{
+	daytona_log_add(&((SessionCommand *) owner)->log, errors, data, length);
+}
+
+static void
 command_ended(void *owner, const EmuProcessEnd *end)
 {
 	SessionCommand *command = owner;
 	EmuRequest *waiting = command->waiting;
 
-	log_finish(command);
 	command->waiting = NULL;
 	if (end->failure == NULL)
 	{
+		daytona_log_complete(&command->log);
 		command->ended = true;
 		command->exit_code = end->code;
 	}
@@ -255,9 +176,7 @@ command_free(SessionCommand *command)
 	}
 	if (command->process != NULL)
 		emu_process_forget(command->process);
-	emu_text_free(&command->log);
-	emu_text_free(&command->partial[0]);
-	emu_text_free(&command->partial[1]);
+	daytona_log_free(&command->log);
 	free(command->text);
 	free(command);
 }
@@ -265,7 +184,7 @@ command_free(SessionCommand *command)
 static SessionCommand *
 command_new(DaytonaSession *session, const json_t *text)
 {
-	static const EmuProcessEvents events = {log_output, command_ended, NULL};
+	static const EmuProcessEvents events = {command_output, command_ended, NULL};
 	SessionCommand *command = emu_alloc(sizeof(SessionCommand));
 	SessionCommand **place = &session->commands;
 
@@ -278,7 +197,7 @@ command_new(DaytonaSession *session, const json_t *text)
 		place = &(*place)->next;
 	*place = command;
 	if (emu_no_exec)
-		command->ended = true;
+		command->ended = command->log.complete = true;
 	else if (session->shell != NULL)
 		command->process =
 		    emu_process_source(session->shell, command->text, command->text_length,
@@ -314,6 +233,19 @@ session_free(DaytonaSession *session)
 	free(session->failure);
 	free(session->id);
 	free(session);
+}
+
+/* Does a client wait for a command, or follow one? */
+bool
+daytona_sessions_busy(const DaytonaSandbox *details)
+{
+	for (DaytonaSession *session = details->sessions; session != NULL;
+	     session = session->next)
+		for (SessionCommand *command = session->commands; command != NULL;
+		     command = command->next)
+			if (command->waiting != NULL || command->log.followers != NULL)
+				return true;
+	return false;
 }
 
 void
@@ -523,11 +455,12 @@ show_command(EmuRequest *request, SessionCommand *command)
 static void
 show_logs(EmuRequest *request, SessionCommand *command)
 {
+	const EmuText *frames = &command->log.frames;
 	EmuText body = {0};
 	char *follow = emu_request_parameter(request, "follow");
 
 	if (follow != NULL && strcmp(follow, "true") == 0)
-		daytona_toolbox_refuse(request, 501, NULL, "following a log is not emulated");
+		daytona_log_follow(&command->log, request);
 	else if (client_wants_split(request))
 	{
 		emu_text_add(&body, "{");
@@ -538,9 +471,9 @@ show_logs(EmuRequest *request, SessionCommand *command)
 	else
 	{
 		if (client_wants_frames(request))
-			emu_text_append(&body, command->log.data, command->log.length);
+			emu_text_append(&body, frames->data, frames->length);
 		else
-			log_split(&command->log, &body, &body);
+			daytona_log_split(frames, &body, &body);
 		emu_answer(request, 200, "text/plain; charset=utf-8", &body);
 	}
 	free(follow);

@@ -95,6 +95,7 @@ job_ended(void *owner, const EmuProcessEnd *end)
 	emu_timer_stop(&job->deadline);
 	if (job->request != NULL)
 	{
+		job->details->open_jobs--;
 		job->done(job, end);
 		if (job->request->answer.given)
 			emu_request_finish(job->request);
@@ -109,7 +110,10 @@ job_ended(void *owner, const EmuProcessEnd *end)
 static void
 job_forget(void *owner)
 {
-	((DaytonaJob *) owner)->request = NULL;
+	DaytonaJob *job = owner;
+
+	job->request = NULL;
+	job->details->open_jobs--;
 }
 
 static void
@@ -130,6 +134,8 @@ daytona_job_start(EmuRequest *request, EmuSandbox *sandbox, const EmuCommandLine
 	DaytonaJob *job = emu_alloc(sizeof(DaytonaJob));
 
 	job->request = request;
+	job->details = daytona_details(sandbox);
+	job->details->open_jobs++;
 	job->done = done;
 	job->process = emu_process_run(daytona_guest(sandbox), line, &events, job);
 	emu_process_input(job->process, input, input_length);

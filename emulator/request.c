@@ -114,6 +114,7 @@ emu_answer(EmuRequest *request, int status, const char *content_type, EmuText *b
 	answer->given = true;
 	answer->status = status;
 	answer->content_type = content_type;
+	answer->delivery = EMU_DELIVER_PLAIN;
 	answer->body = *body;
 	memset(body, 0, sizeof(*body));
 }
@@ -136,6 +137,17 @@ void
 emu_answer_header(EmuRequest *request, const char *name, const char *value)
 {
 	emu_text_format(&request->answer.headers, "%s: %s\n", name, value);
+}
+
+void
+emu_answer_stream(EmuRequest *request, int status, const char *content_type,
+                  void (*forget)(void *owner), void *owner)
+{
+	EmuText nothing = {0};
+
+	emu_answer(request, status, content_type, &nothing);
+	request->answer.delivery = EMU_DELIVER_STREAMED;
+	emu_request_wait(request, forget, owner);
 }
 
 void

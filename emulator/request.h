@@ -37,11 +37,13 @@ extern const char *const emu_operation_names[EMU_OPERATION_COUNT];
 typedef struct EmuRequest EmuRequest;
 typedef struct EmuProvider EmuProvider;
 typedef struct EmuFault EmuFault;
+typedef struct EmuWebSocket EmuWebSocket;
 
-/* How the bytes of an answer leave; all but the first are faults. */
+/* How the bytes of an answer leave; all but the first two are faults. */
 typedef enum EmuDelivery
 {
 	EMU_DELIVER_PLAIN,
+	EMU_DELIVER_STREAMED,    /* as they come, until emu_stream_end */
 	EMU_DELIVER_TRUNCATED,   /* stops after delivery_bytes, then closes */
 	EMU_DELIVER_STALLED,     /* headers only, the body never comes */
 	EMU_DELIVER_SLOW,        /* delivery_bytes per second */
@@ -93,7 +95,10 @@ struct EmuRequest
 
 	/* Delivery in progress */
 	int64_t read_pause_until;
-	bool body_stalled;
+	bool stream_waits; /* suspended because all there is has been sent */
+	bool stream_ended;
+
+	EmuWebSocket *websocket; /* if a handshake was answered, see websocket.h */
 };
 
 /* Reading; header values belong to the request. */
@@ -132,6 +137,15 @@ emu_answer(EmuRequest *request, int status, const char *content_type, EmuText *b
 extern void emu_answer_json(EmuRequest *request, int status, EmuText *body);
 extern void emu_answer_empty(EmuRequest *request, int status);
 extern void emu_answer_header(EmuRequest *request, const char *name, const char *value);
+
+/*
+ * An answer of which only the beginning is known.  `forget` is called if the
+ * client goes away before the end; nothing may be added after that.
+ */
+extern void emu_answer_stream(EmuRequest *request, int status, const char *content_type,
+                              void (*forget)(void *owner), void *owner);
+extern void emu_stream_add(EmuRequest *request, const char *data, size_t length);
+extern void emu_stream_end(EmuRequest *request);
 
 extern void
 emu_request_wait(EmuRequest *request, void (*forget)(void *owner), void *owner);

@@ -28,6 +28,7 @@
 #include "faults.h"
 #include "provider.h"
 #include "requestlog.h"
+#include "websocket.h"
 
 /* The largest upload of the contracts is 9 MiB; JSON and base64 swell it. */
 #define BODY_LIMIT ((size_t) 64 << 20)
@@ -178,15 +179,26 @@ emu_server_abandon_all(const EmuRequest *spare)
 	}
 }
 
-/* The answer is given: send it now, later, or never. */
+/*
+ * The answer is given: send it now, later, or never.  Whoever gave it is done
+ * with it, except with one that is streamed; if a fault takes the place of
+ * that one, it is told so.
+ */
 static void
 request_settle(EmuRequest *request)
 {
+	void (*forget)(void *owner) =
+	    request->answer.delivery == EMU_DELIVER_STREAMED ? request->forget : NULL;
 	int64_t hold;
 
-	request->forget = NULL;
 	if (request->fault != NULL)
 		emu_fault_after_work(request);
+	if (request->answer.delivery != EMU_DELIVER_STREAMED)
+	{
+		request->forget = NULL;
+		if (forget != NULL)
+			forget(request->owner);
+	}
 	hold = request->answer.hold_ms;
 	if (request->provider != NULL && hold != EMU_HOLD_FOREVER)
 		hold += server.options.latency_ms;
@@ -200,6 +212,62 @@ void
 emu_request_finish(EmuRequest *request)
 {
 	request_settle(request);
+}
+
+/*
+ * Streaming
+ */
+
+static void
+stream_wake(EmuRequest *request)
+{
+	if (!request->stream_waits)
+		return;
+	request->stream_waits = false;
+	request_resume(request);
+}
+
+void
+emu_stream_add(EmuRequest *request, const char *data, size_t length)
+{
+	emu_text_append(&request->answer.body, data, length);
+	stream_wake(request);
+}
+
+void
+emu_stream_end(EmuRequest *request)
+{
+	request->forget = NULL;
+	request->stream_ended = true;
+	stream_wake(request);
+}
+
+/* Gives out what there is; if that is nothing yet, the connection waits. */
+static ssize_t
+stream_read(void *owner, uint64_t position, char *buffer, size_t size)
+{
+	EmuRequest *request = owner;
+	const EmuText *body = &request->answer.body;
+	ssize_t count = 0;
+
+	emu_lock();
+	if (request->abandoned || server.stopping)
+		count = MHD_CONTENT_READER_END_WITH_ERROR;
+	else if (position < body->length)
+	{
+		count =
+		    (ssize_t) (body->length - position < size ? body->length - position : size);
+		memcpy(buffer, body->data + position, (size_t) count);
+	}
+	else if (request->stream_ended)
+		count = MHD_CONTENT_READER_END_OF_STREAM;
+	else
+	{
+		request->stream_waits = true;
+		request_suspend(request);
+	}
+	emu_unlock();
+	return count;
 }
 
 /*
@@ -270,6 +338,11 @@ answer_response(EmuRequest *request)
 	EmuAnswer *answer = &request->answer;
 	size_t length = answer->body.length;
 
+	if (request->websocket != NULL && answer->status == 101)
+		return emu_websocket_response(request->websocket);
+	if (answer->delivery == EMU_DELIVER_STREAMED)
+		return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 65536, stream_read,
+		                                         request, NULL);
 	if (answer->delivery != EMU_DELIVER_PLAIN)
 		return MHD_create_response_from_callback(
 		    answer->delivery == EMU_DELIVER_ENDLESS ? MHD_SIZE_UNKNOWN : length, 65536,
@@ -545,6 +618,8 @@ server_request_completed(void *context, struct MHD_Connection *connection, void 
 		request_unlist(request);
 	if (request->forget != NULL)
 		request->forget(request->owner);
+	if (request->websocket != NULL)
+		emu_websocket_request_over(request->websocket);
 	emu_fault_release(request);
 	emu_unlock();
 	emu_text_free(&request->body);
@@ -593,7 +668,7 @@ server_start_daemon(int listener)
 {
 	bool tls = server.options.tls_certificate != NULL;
 	unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
-	                 MHD_USE_ITC | (tls ? MHD_USE_TLS : 0);
+	                 MHD_ALLOW_UPGRADE | MHD_USE_ITC | (tls ? MHD_USE_TLS : 0);
 	struct MHD_OptionItem options[4] = {{MHD_OPTION_END, 0, NULL}};
 	int count = 0;
 
@@ -735,6 +810,7 @@ emu_server_stop(void)
 	server.stopping = true;
 	emu_timer_stop(&server.refusal);
 	emu_server_abandon_all(NULL);
+	emu_websockets_end();
 	emu_unlock();
 	if (server.daemon != NULL)
 		MHD_stop_daemon(server.daemon);

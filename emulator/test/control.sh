@@ -88,6 +88,16 @@ done
 # Stop, start, delete
 call -X POST "$api/$first/autostop/30"
 like "$body" '"autoStopInterval":30' 'autostop is set'
+call -X POST "$api/$first/autoarchive/0"
+like "$body" '"autoArchiveInterval":43200' 'autoarchive 0 is the longest'
+call -X POST "$api/$first/autoarchive/-1"
+is "$code" 400 'a negative one is refused'
+call -X PUT "$api/$first/labels" -d '{"labels":{"new":"ü"}}'
+is "$code/$body" '200/{"labels":{"new":"ü"}}' 'labels are replaced'
+call -X PUT "$api/$first/labels" -d '{"labels":{"new":1}}'
+is "$code" 400 'not by something else'
+call "$api/$first"
+like "$body" '"labels":{"new":"ü"}' 'and kept'
 call "$api/$first/toolbox-proxy-url"
 is "$body" "{\"url\":\"$base/daytona/toolbox\"}" 'the toolbox URL can be asked for'
 call -X POST "$api/$first/stop"
@@ -185,6 +195,10 @@ eventually answers 200 "$api/held-three"
 let_go
 eventually shows '"state":"started"' "$api/held-three"
 like "$body" '"state":"started"' 'held create: started even if nobody waits'
+control config '{"provider":"daytona","delayMs":600000}'
+create '{"name":"held-image","buildInfo":{"dockerfileContent":"FROM debian:12\n"}}'
+is "$code" 200 'held create: not of an image, which is answered at once'
+like "$body" '"state":"pending_build"' 'held create: while its build is pending'
 control config '{"provider":"daytona","delayMs":0,"startDelayMs":600000}'
 create '{"name":"later"}'
 like "$body" '"state":"creating"' 'start delay: answered at once'
@@ -240,10 +254,33 @@ unlike "$body" '"name":"old"' 'list lag: it goes'
 control config '{"provider":"daytona","listLagMs":0,"minuteMs":200}'
 create '{"name":"idle","autoStopInterval":1}'
 create '{"name":"busy","autoStopInterval":0}'
+create '{"name":"short","ttlMinutes":1}'
+create '{"name":"lasting","ttlMinutes":0}'
+eventually answers 404 "$api/short"
+is "$code" 404 'a lifetime ends'
+call "$api/lasting"
+is "$code" 200 'one of 0 does not'
 eventually shows '"state":"stopped"' "$api/idle"
 like "$body" '"state":"stopped"' 'auto-stop stops an idle one'
 call "$api/busy"
 like "$body" '"state":"started"' 'auto-stop 0 does not'
+for name in used unused; do
+	create "{\"name\":\"$name\",\"autoStopInterval\":0}"
+	call -X POST "$box/process/session" -d '{"sessionId":"s"}'
+	call -X POST "$box/process/session/s/exec" -d '{"command":"sleep 600","runAsync":true}'
+	[ $name = used ] || continue
+	hold "$box/process/execute" -d '{"command":"touch ~/open; sleep 600"}'
+	eventually answers 200 "$box/files/download?path=open"
+done
+call -X POST "$api/used/autostop/1"
+call -X POST "$api/unused/autostop/1"
+eventually shows '"state":"stopped"' "$api/unused"
+like "$body" '"state":"stopped"' 'auto-stop does not care for processes'
+call "$api/used"
+like "$body" '"state":"started"' 'but for a request that is open'
+let_go
+eventually shows '"state":"stopped"' "$api/used"
+like "$body" '"state":"stopped"' 'and no longer'
 control config '{"provider":"daytona","startError":"image pull failed"}'
 create '{"name":"broken"}'
 is "$code" 400 'start error: 400'

@@ -24,6 +24,12 @@ execute '{"command":"sleep 900 >/dev/null 2>&1 & mkdir -p /tmp/a/b; chmod 0 /tmp
 hold "$box/process/execute" -d '{"command":"sleep 901"}'
 eventually runs 'sleep 900' && eventually runs 'sleep 901'
 is $? 0 'two commands are running'
+session=$box/process/session
+call -X POST "$session" -d '{"sessionId":"f"}'
+start 'echo one; sleep 902'
+dial "$log?follow=true"
+eventually heard "$frame_one"
+is $? 0 'a log is followed over a WebSocket'
 inside=$(processes_of "$pid")
 is "$(left_over | wc -l)" 1 'there are files to remove'
 [ "$(wc -l <<<"$inside")" -ge 4 ]
@@ -37,6 +43,8 @@ eventually all_gone "$inside"
 is $? 0 'SIGTERM: no process is left'
 is "$(left_over)" '' 'SIGTERM: no file is left'
 wait "$held"
+wait "$dialed"
+is "$(frames)" "$frame_one" 'SIGTERM: the WebSocket ends too'
 
 start_emulator
 create '{"name":"e2"}'
@@ -141,6 +149,16 @@ if command -v openssl >/dev/null; then
 	call --cacert "$work/tls.crt" -X POST "$api" -d '{"name":"e7"}'
 	is "$code" 200 'TLS: create'
 	like "$body" "\"toolboxProxyUrl\":\"https://127.0.0.1:" 'TLS: the URL says https'
+	call_over_tls() { call --cacert "$work/tls.crt" "$@"; }
+	box=https${base#http}/daytona/toolbox/$(sed 's/^{"id":"\([^"]*\)".*/\1/' <<<"$body")
+	session=$box/process/session
+	call_over_tls -X POST "$session" -d '{"sessionId":"f"}'
+	call_over_tls -X POST "$session/f/exec" -d '{"command":"seq 20000"}'
+	command=$(sed 's/.*"cmdId":"\([^"]*\)".*/\1/' <<<"$body")
+	handshake "${session#https"${base#http}"}/f/command/$command/logs?follow=true" |
+		openssl s_client -quiet -ign_eof -CAfile "$work/tls.crt" \
+			-connect "${base#http://}" >"$work/dialed" 2>/dev/null
+	like "$(frames)" 010101$(printf '20000\n' | xxd -p)880203e8 'TLS: a WebSocket, to its end'
 	call -X POST "$api" -d '{"name":"e8"}'
 	is "$curl" 60 'TLS: an unknown certificate is noticed'
 	stop_emulator

@@ -36,6 +36,12 @@ is "$code" 404 'download of a missing file'
 like "$body" '"code":"FILE_NOT_FOUND"' 'the code of that'
 call "$box/files/download?path=/tmp"
 is "$code" 400 'download of a directory'
+execute '{"command":"echo secret >/tmp/denied; chmod 0 /tmp/denied"}'
+call "$box/files/download?path=/tmp/denied"
+is "$code" 403 'download of a file that must not be read'
+like "$body" '"code":"FILE_ACCESS_DENIED"' 'the code of that'
+call "$box/files/download"
+is "$code" 400 'download of nothing'
 call -X POST "$box/files/bulk-download" -d '{"paths":["/tmp/new/dir/small","/tmp/missing"]}'
 is "$code" 200 'bulk download is 200'
 like "$body" 'name="file"; filename="/tmp/new/dir/small"' 'with a part for a file'

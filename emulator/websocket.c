@@ -1,0 +1,350 @@
+/*
+ * websocket.c
+ *		WebSockets: the handshake, and messages in both directions.
+ *
+ * libmicrohttpd sends the handshake and then hands the connection over; from
+ * then on the reactor watches it and wslay frames and unframes the messages.
+ * A socket belongs to its request, which is over only when libmicrohttpd has
+ * got the connection back, whatever happened to it.
+ */
+#include "websocket.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <wslay/wslay.h>
+
+#include "provider.h"
+#include "sha1.h"
+
+/* The constant of RFC 6455 that the accept key is made with. */
+#define ACCEPT_GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+
+/* A key is 16 bytes in base64. */
+#define KEY_LENGTH 24
+
+/* The longest message a client may send. */
+#define MESSAGE_LIMIT ((uint64_t) 16 << 20)
+
+/* How long a client has to answer a goodbye. */
+#define GOODBYE_MS 2000
+
+struct EmuWebSocket
+{
+	EmuWebSocket *next; /* of those that are open */
+	EmuWebSocket *previous;
+	const EmuWebSocketEvents *events;
+	void *owner; /* NULL once it is not interested any more */
+	char *accept;
+	wslay_event_context_ptr frames;
+	struct MHD_UpgradeResponseHandle *upgrade; /* NULL unless open */
+	int fd;
+	int carrier; /* the connection itself; another one with TLS */
+	EmuWatch watch;
+	EmuTimer goodbye;
+	EmuText arrived; /* came together with the request */
+	uint16_t closing_code;
+	bool closing;      /* say goodbye when all is sent */
+	bool said_goodbye; /* which was done */
+};
+
+static EmuWebSocket *open_sockets;
+static bool ending;
+
+/*
+ * Opening
+ */
+
+/* Does a header's list of words contain this one? */
+static bool
+header_has(EmuRequest *request, const char *name, const char *word)
+{
+	const char *value = emu_request_header(request, name);
+
+	while (value != NULL && *value != '\0')
+	{
+		size_t length = strcspn(value, ", ");
+
+		if (length == strlen(word) && strncasecmp(value, word, length) == 0)
+			return true;
+		value += length;
+		value += strspn(value, ", ");
+	}
+	return false;
+}
+
+bool
+emu_websocket_wanted(EmuRequest *request)
+{
+	return header_has(request, "Upgrade", "websocket");
+}
+
+static char *
+accept_key(const char *key)
+{
+	unsigned char digest[EMU_SHA1_SIZE];
+	EmuText text = {0};
+	EmuText encoded = {0};
+
+	emu_text_add(&text, key);
+	emu_text_add(&text, ACCEPT_GUID);
+	emu_sha1(digest, text.data, text.length);
+	emu_text_base64(&encoded, (const char *) digest, sizeof(digest));
+	emu_text_free(&text);
+	return encoded.data;
+}
+
+static ssize_t
+frames_read(wslay_event_context_ptr frames, uint8_t *data, size_t size, int flags,
+            void *context)
+{
+	EmuWebSocket *socket = context;
+	size_t first = socket->arrived.length < size ? socket->arrived.length : size;
+	ssize_t count;
+
+	(void) flags;
+	if (first > 0)
+	{
+		memcpy(data, socket->arrived.data, first);
+		memmove(socket->arrived.data, socket->arrived.data + first,
+		        socket->arrived.length - first);
+		socket->arrived.length -= first;
+		return (ssize_t) first;
+	}
+	count = recv(socket->fd, data, size, MSG_DONTWAIT);
+	if (count > 0)
+		return count;
+	wslay_event_set_error(frames, count < 0 && (errno == EAGAIN || errno == EINTR)
+	                                  ? WSLAY_ERR_WOULDBLOCK
+	                                  : WSLAY_ERR_CALLBACK_FAILURE);
+	return -1;
+}
+
+static ssize_t
+frames_write(wslay_event_context_ptr frames, const uint8_t *data, size_t size,
+             int flags, void *context)
+{
+	EmuWebSocket *socket = context;
+	ssize_t count = send(socket->fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	(void) flags;
+	if (count >= 0)
+		return count;
+	wslay_event_set_error(frames, errno == EAGAIN || errno == EINTR
+	                                  ? WSLAY_ERR_WOULDBLOCK
+	                                  : WSLAY_ERR_CALLBACK_FAILURE);
+	return -1;
+}
+
+static void
+frames_message(wslay_event_context_ptr frames,
+               const struct wslay_event_on_msg_recv_arg *message, void *context)
+{
+	EmuWebSocket *socket = context;
+
+	(void) frames;
+	if (socket->owner != NULL && socket->events->message != NULL &&
+	    !wslay_is_ctrl_frame(message->opcode))
+		socket->events->message(socket->owner, message->opcode == WSLAY_BINARY_FRAME,
+		                        (const char *) message->msg, message->msg_length);
+}
+
+EmuWebSocket *
+emu_websocket_accept(EmuRequest *request, const EmuWebSocketEvents *events, void *owner)
+{
+	static const struct wslay_event_callbacks callbacks = {
+	    .recv_callback = frames_read,
+	    .send_callback = frames_write,
+	    .on_msg_recv_callback = frames_message,
+	};
+	const char *key = emu_request_header(request, "Sec-WebSocket-Key");
+	const char *version = emu_request_header(request, "Sec-WebSocket-Version");
+	EmuWebSocket *socket;
+
+	if (!emu_websocket_wanted(request) ||
+	    !header_has(request, "Connection", "Upgrade") || key == NULL ||
+	    strlen(key) != KEY_LENGTH || version == NULL || strcmp(version, "13") != 0)
+	{
+		request->provider->refuse(request, 400, "not a WebSocket handshake");
+		emu_answer_header(request, "Sec-WebSocket-Version", "13");
+		return NULL;
+	}
+	socket = emu_alloc(sizeof(EmuWebSocket));
+	socket->events = events;
+	socket->owner = owner;
+	socket->accept = accept_key(key);
+	socket->fd = -1;
+	if (wslay_event_context_server_init(&socket->frames, &callbacks, socket) != 0)
+		abort(); /* out of memory */
+	wslay_event_config_set_max_recv_msg_length(socket->frames, MESSAGE_LIMIT);
+	emu_answer_empty(request, 101);
+	request->websocket = socket;
+	return socket;
+}
+
+/*
+ * Open
+ */
+
+/*
+ * The connection goes back to libmicrohttpd, which closes it.  With TLS it
+ * relays for us, and if it sees the end of our side before it is told that
+ * this is all, it waits for the client to say something.  So it gets to see
+ * the end of the client's side as well; the request is not over while we hold
+ * the lock, hence the connection still is what it was.
+ */
+static void
+socket_give_back(EmuWebSocket *socket)
+{
+	MHD_upgrade_action(socket->upgrade, MHD_UPGRADE_ACTION_CLOSE);
+	if (socket->carrier != socket->fd)
+		shutdown(socket->carrier, SHUT_RD);
+	socket->upgrade = NULL;
+}
+
+static void
+socket_end(EmuWebSocket *socket)
+{
+	void *owner = socket->owner;
+
+	emu_timer_stop(&socket->goodbye);
+	if (socket->upgrade != NULL)
+	{
+		emu_watch_stop(&socket->watch);
+		if (socket->previous != NULL)
+			socket->previous->next = socket->next;
+		else
+			open_sockets = socket->next;
+		if (socket->next != NULL)
+			socket->next->previous = socket->previous;
+		socket_give_back(socket);
+	}
+	socket->owner = NULL;
+	if (owner != NULL)
+		socket->events->closed(owner);
+}
+
+static void
+goodbye_unanswered(void *owner)
+{
+	socket_end(owner);
+}
+
+/* wslay sends a close frame before all messages, so it has to come last. */
+static bool
+socket_write(EmuWebSocket *socket)
+{
+	if (wslay_event_send(socket->frames) != 0)
+		return false;
+	if (!socket->closing || socket->said_goodbye ||
+	    wslay_event_get_queued_msg_count(socket->frames) > 0)
+		return true;
+	socket->said_goodbye = true;
+	wslay_event_queue_close(socket->frames, socket->closing_code, NULL, 0);
+	emu_timer_start(&socket->goodbye, GOODBYE_MS, goodbye_unanswered, socket);
+	return wslay_event_send(socket->frames) == 0;
+}
+
+static void
+socket_serve(EmuWebSocket *socket, bool readable)
+{
+	if ((readable && wslay_event_recv(socket->frames) != 0) || !socket_write(socket) ||
+	    (!wslay_event_want_read(socket->frames) &&
+	     !wslay_event_want_write(socket->frames)))
+		socket_end(socket);
+	else
+		emu_watch_change(&socket->watch, wslay_event_want_write(socket->frames)
+		                                     ? EPOLLIN | EPOLLOUT
+		                                     : EPOLLIN);
+}
+
+static void
+socket_ready(void *owner, uint32_t events)
+{
+	socket_serve(owner, (events & ~(uint32_t) EPOLLOUT) != 0);
+}
+
+/* In a thread of libmicrohttpd: the handshake is sent. */
+static void
+socket_opened(void *context, struct MHD_Connection *connection, void *request,
+              const char *extra, size_t extra_length, MHD_socket fd,
+              struct MHD_UpgradeResponseHandle *upgrade)
+{
+	EmuWebSocket *socket = context;
+
+	(void) request;
+	emu_lock();
+	socket->upgrade = upgrade;
+	socket->fd = fd;
+	socket->carrier =
+	    MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)
+	        ->connect_fd;
+	emu_text_append(&socket->arrived, extra, extra_length);
+	socket->next = open_sockets;
+	if (socket->next != NULL)
+		socket->next->previous = socket;
+	open_sockets = socket;
+	if (!ending && emu_watch_start(&socket->watch, fd, EPOLLIN, socket_ready, socket))
+		socket_serve(socket, extra_length > 0);
+	else
+		socket_end(socket);
+	emu_unlock();
+}
+
+struct MHD_Response *
+emu_websocket_response(EmuWebSocket *socket)
+{
+	struct MHD_Response *response =
+	    MHD_create_response_for_upgrade(socket_opened, socket);
+
+	MHD_add_response_header(response, "Upgrade", "websocket");
+	MHD_add_response_header(response, "Sec-WebSocket-Accept", socket->accept);
+	return response;
+}
+
+void
+emu_websocket_send(EmuWebSocket *socket, bool binary, const char *data, size_t length)
+{
+	struct wslay_event_msg message = {
+	    .opcode = binary ? WSLAY_BINARY_FRAME : WSLAY_TEXT_FRAME,
+	    .msg = (const uint8_t *) data,
+	    .msg_length = length,
+	};
+
+	/* Refused only when the client has said goodbye already. */
+	(void) wslay_event_queue_msg(socket->frames, &message);
+	emu_watch_change(&socket->watch, EPOLLIN | EPOLLOUT);
+}
+
+void
+emu_websocket_close(EmuWebSocket *socket, uint16_t code)
+{
+	socket->owner = NULL;
+	socket->closing = true;
+	socket->closing_code = code;
+	emu_watch_change(&socket->watch, EPOLLIN | EPOLLOUT);
+}
+
+/*
+ * Over
+ */
+
+void
+emu_websocket_request_over(EmuWebSocket *socket)
+{
+	socket_end(socket);
+	wslay_event_context_free(socket->frames);
+	emu_text_free(&socket->arrived);
+	free(socket->accept);
+	free(socket);
+}
+
+void
+emu_websockets_end(void)
+{
+	ending = true;
+	while (open_sockets != NULL)
+		socket_end(open_sockets);
+}
