@@ -8,7 +8,8 @@
  *
  * A command's end is reported when the process itself has ended, even if
  * something it left in the background still holds its output open; what such
- * a background process writes later is still forwarded.
+ * a background process writes later is still forwarded.  Only when the server
+ * asks for it the end waits until nobody holds the output open any more.
  */
 #include "guest_protocol.h"
 
@@ -58,7 +59,10 @@ typedef struct Command
 	char *queue;      /* input not yet taken by the command */
 	size_t queue_length;
 	bool input_ended;
-	bool keep; /* its group may be killed after its end */
+	bool keep;  /* its group may be killed after its end */
+	bool await; /* its end waits for the end of its output */
+	bool exited;
+	EmuExitHeader end; /* once it has exited */
 	bool killing;
 	int64_t kill_deadline;
 } Command;
@@ -207,15 +211,22 @@ command_drain(Command *command)
 }
 
 static void
+command_report_end(Command *command)
+{
+	command->running = false;
+	server_tell(EMU_FRAME_EXIT, command->number, &command->end, sizeof(command->end));
+}
+
+static void
 command_ended(Command *command, int code, int signal_number)
 {
-	EmuExitHeader end = {code, signal_number};
-
+	command->end = (EmuExitHeader){code, signal_number};
 	command_drain(command);
-	command->running = false;
 	close_descriptor(&command->input);
 	close_descriptor(&command->status);
-	server_tell(EMU_FRAME_EXIT, command->number, &end, sizeof(end));
+	command->exited = true;
+	if (!command->await)
+		command_report_end(command);
 }
 
 /* Input */
@@ -302,6 +313,7 @@ process_start(Command *command, uint32_t flags, const char *cwd, char **argument
 {
 	int pipes[4][2]; /* input, output, errors, report of failure */
 	int error = 0;
+	int null = -1;
 
 	for (int i = 0; i < 4; i++)
 		if (pipe2(pipes[i], O_CLOEXEC) != 0)
@@ -314,12 +326,16 @@ process_start(Command *command, uint32_t flags, const char *cwd, char **argument
 			}
 			return error;
 		}
+	if (flags & EMU_RUN_NULL)
+		null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	command->pid = fork();
 	if (command->pid == 0)
-		child_run(cwd, arguments, variables, pipes[0][0], pipes[1][1],
-		          flags & EMU_RUN_MERGE ? pipes[1][1] : pipes[2][1], pipes[3][1]);
+		child_run(cwd, arguments, variables, null >= 0 ? null : pipes[0][0],
+		          pipes[1][1], flags & EMU_RUN_MERGE ? pipes[1][1] : pipes[2][1],
+		          pipes[3][1]);
 	if (command->pid < 0)
 		error = errno;
+	close_descriptor(&null);
 	close(pipes[0][0]);
 	close(pipes[1][1]);
 	close(pipes[2][1]);
@@ -328,11 +344,14 @@ process_start(Command *command, uint32_t flags, const char *cwd, char **argument
 		error = 0;
 	close(pipes[3][0]);
 	command->input = pipes[0][1];
+	if (flags & EMU_RUN_NULL)
+		close_descriptor(&command->input);
 	command->streams[0] = pipes[1][0];
 	command->streams[1] = pipes[2][0];
 	for (int i = 0; i < 2; i++)
 		fcntl(command->streams[i], F_SETFL, O_NONBLOCK);
-	fcntl(command->input, F_SETFL, O_NONBLOCK);
+	if (command->input >= 0)
+		fcntl(command->input, F_SETFL, O_NONBLOCK);
 	command->running = error == 0;
 	return error;
 }
@@ -346,6 +365,7 @@ agent_run(uint32_t number, char *payload, size_t length)
 	size_t count;
 	size_t string = 0;
 	Command *command;
+	int32_t pid;
 	int error;
 
 	memcpy(&header, payload, sizeof(header));
@@ -367,6 +387,7 @@ agent_run(uint32_t number, char *payload, size_t length)
 	}
 	command = command_new(number, header.output_limit);
 	command->keep = (header.flags & EMU_RUN_KEEP) != 0;
+	command->await = (header.flags & EMU_RUN_AWAIT) != 0;
 	error = process_start(command, header.flags, strings[0], strings + 1,
 	                      strings + 2 + header.argument_count);
 	free(strings);
@@ -374,7 +395,10 @@ agent_run(uint32_t number, char *payload, size_t length)
 	{
 		server_tell_failure(number, "could not start the command", error);
 		command_free(command);
+		return;
 	}
+	pid = command->pid;
+	server_tell(EMU_FRAME_STARTED, number, &pid, sizeof(pid));
 }
 
 /*
@@ -513,6 +537,14 @@ command_kill(Command *command, const EmuKillHeader *order)
 	command->kill_deadline = clock_ms() + order->grace_ms;
 }
 
+/* Its number may belong to another process once it has exited. */
+static void
+command_signal(const Command *command, int number)
+{
+	if (command->pid > 0 && command->running && !command->exited)
+		kill(command->pid, number);
+}
+
 static bool
 kills_in_progress(void)
 {
@@ -568,7 +600,8 @@ agent_reap(void)
 	{
 		Command *command = commands;
 
-		while (command != NULL && (command->pid != pid || !command->running))
+		while (command != NULL &&
+		       (command->pid != pid || !command->running || command->exited))
 			command = command->next;
 		if (command == NULL)
 			continue;
@@ -654,6 +687,19 @@ agent_obey(const EmuFrame *frame, const char *payload)
 			else
 				server_tell(EMU_FRAME_KILLED, frame->command, NULL, 0);
 			break;
+		case EMU_FRAME_SIGNAL:
+			if (command != NULL && frame->length == sizeof(int32_t))
+			{
+				int32_t number;
+
+				memcpy(&number, payload, sizeof(number));
+				command_signal(command, number);
+			}
+			break;
+		case EMU_FRAME_FREEZE:
+		case EMU_FRAME_THAW:
+			kill(-1, frame->kind == EMU_FRAME_FREEZE ? SIGSTOP : SIGCONT);
+			break;
 		default:
 			_exit(1);
 	}
@@ -723,6 +769,9 @@ poll_collect(PollSet *set, int children)
 	for (Command *command = commands; command != NULL; command = next)
 	{
 		next = command->next;
+		if (command->running && command->exited && command->streams[0] < 0 &&
+		    command->streams[1] < 0)
+			command_report_end(command);
 		if (!command->running && !command->killing && !command->keep &&
 		    command->streams[0] < 0 && command->streams[1] < 0)
 		{

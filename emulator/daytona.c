@@ -316,7 +316,7 @@ daytona_config_show(EmuText *text)
 
 const EmuProvider emu_daytona = {
     .name = "daytona",
-    .prefix = "/daytona/",
+    .prefixes = {"/daytona/"},
     .classify = daytona_classify,
     .handle = daytona_handle,
     .refuse = daytona_refuse,

@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "environment.h"
+#include "job.h"
 #include "provider.h"
 
 #define DAYTONA_API     "/daytona/api"
@@ -114,25 +115,8 @@ extern EmuGuest *daytona_guest(EmuSandbox *sandbox);
 extern bool daytona_environment(EmuEnvironment *environment, const EmuSandbox *sandbox,
                                 const json_t *more);
 
-/*
- * A process that is run for one request.  `done` gives the answer, or starts
- * the next job of the request and passes the state on to it; it is not called
- * if the client has gone meanwhile.
- */
-typedef struct DaytonaJob DaytonaJob;
-struct DaytonaJob
-{
-	EmuRequest *request; /* NULL: the client has gone */
-	DaytonaSandbox *details;
-	EmuProcess *process;
-	EmuText output;
-	EmuText errors;
-	EmuTimer deadline;
-	bool timed_out;
-	void (*done)(DaytonaJob *job, const EmuProcessEnd *end);
-	void (*release)(void *state); /* may be NULL */
-	void *state;
-};
+/* A job in this sandbox; while its client waits, the sandbox counts as used. */
+typedef EmuJob DaytonaJob;
 
 extern DaytonaJob *
 daytona_job_start(EmuRequest *request, EmuSandbox *sandbox, const EmuCommandLine *line,

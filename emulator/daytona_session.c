@@ -184,7 +184,7 @@ command_free(SessionCommand *command)
 static SessionCommand *
 command_new(DaytonaSession *session, const json_t *text)
 {
-	static const EmuProcessEvents events = {command_output, command_ended, NULL};
+	static const EmuProcessEvents events = {command_output, command_ended, NULL, NULL};
 	SessionCommand *command = emu_alloc(sizeof(SessionCommand));
 	SessionCommand **place = &session->commands;
 
@@ -289,7 +289,8 @@ shell_killed(void *owner)
 static void
 shell_start(DaytonaSession *session)
 {
-	static const EmuProcessEvents events = {shell_output, shell_ended, shell_killed};
+	static const EmuProcessEvents events = {shell_output, shell_ended, shell_killed,
+	                                        NULL};
 	static const char *const shell[] = {"/bin/bash", NULL};
 	EmuEnvironment environment = {0};
 	EmuCommandLine line = {

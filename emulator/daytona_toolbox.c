@@ -75,75 +75,13 @@ daytona_environment(EmuEnvironment *environment, const EmuSandbox *sandbox,
 	return emu_environment_set_json(environment, more);
 }
 
-/*
- * A process that is run for one request
- */
-
-static void
-job_output(void *owner, bool errors, const char *data, size_t length)
-{
-	DaytonaJob *job = owner;
-
-	emu_text_append(errors ? &job->errors : &job->output, data, length);
-}
-
-static void
-job_ended(void *owner, const EmuProcessEnd *end)
-{
-	DaytonaJob *job = owner;
-
-	emu_timer_stop(&job->deadline);
-	if (job->request != NULL)
-	{
-		job->details->open_jobs--;
-		job->done(job, end);
-		if (job->request->answer.given)
-			emu_request_finish(job->request);
-	}
-	if (job->release != NULL)
-		job->release(job->state);
-	emu_text_free(&job->output);
-	emu_text_free(&job->errors);
-	free(job);
-}
-
-static void
-job_forget(void *owner)
-{
-	DaytonaJob *job = owner;
-
-	job->request = NULL;
-	job->details->open_jobs--;
-}
-
-static void
-job_expired(void *owner)
-{
-	DaytonaJob *job = owner;
-
-	job->timed_out = true;
-	emu_process_kill(job->process, 0);
-}
-
 DaytonaJob *
 daytona_job_start(EmuRequest *request, EmuSandbox *sandbox, const EmuCommandLine *line,
                   const char *input, size_t input_length, int64_t timeout_ms,
                   void (*done)(DaytonaJob *job, const EmuProcessEnd *end))
 {
-	static const EmuProcessEvents events = {job_output, job_ended, NULL};
-	DaytonaJob *job = emu_alloc(sizeof(DaytonaJob));
-
-	job->request = request;
-	job->details = daytona_details(sandbox);
-	job->details->open_jobs++;
-	job->done = done;
-	job->process = emu_process_run(daytona_guest(sandbox), line, &events, job);
-	emu_process_input(job->process, input, input_length);
-	emu_process_input_end(job->process);
-	if (timeout_ms > 0)
-		emu_timer_start(&job->deadline, timeout_ms, job_expired, job);
-	emu_request_wait(request, job_forget, job);
-	return job;
+	return emu_job_start(request, daytona_guest(sandbox), line, input, input_length,
+	                     timeout_ms, &daytona_details(sandbox)->open_jobs, done);
 }
 
 /*

@@ -217,6 +217,12 @@ guest_send_large(EmuGuest *guest, EmuFrameKind kind, uint32_t number,
 	guest_send(guest, kind, number, payload->data + sent, payload->length - sent);
 }
 
+void
+emu_guest_freeze(EmuGuest *guest, bool frozen)
+{
+	guest_send(guest, frozen ? EMU_FRAME_FREEZE : EMU_FRAME_THAW, 0, NULL, 0);
+}
+
 /* Receiving */
 
 static EmuProcess **
@@ -252,6 +258,7 @@ guest_hear(EmuGuest *guest, const EmuFrame *frame, const char *payload)
 	EmuProcess *process = *place;
 	EmuProcessEnd end = {.code = -1};
 	EmuExitHeader status;
+	int32_t pid;
 
 	if (frame->kind == EMU_FRAME_HELLO)
 		guest->greeted = true;
@@ -259,6 +266,11 @@ guest_hear(EmuGuest *guest, const EmuFrame *frame, const char *payload)
 		return;
 	switch (frame->kind)
 	{
+		case EMU_FRAME_STARTED:
+			memcpy(&pid, payload, sizeof(pid));
+			if (process->events->started != NULL)
+				process->events->started(process->owner, pid);
+			break;
 		case EMU_FRAME_OUTPUT:
 		case EMU_FRAME_ERRORS:
 			process->events->output(process->owner, frame->kind == EMU_FRAME_ERRORS,
@@ -300,7 +312,8 @@ guest_hear_all(EmuGuest *guest)
 	{
 		memcpy(&frame, inbox->data + heard, sizeof(frame));
 		if (frame.length > EMU_FRAME_LIMIT ||
-		    (frame.kind == EMU_FRAME_EXIT && frame.length != sizeof(EmuExitHeader)))
+		    (frame.kind == EMU_FRAME_EXIT && frame.length != sizeof(EmuExitHeader)) ||
+		    (frame.kind == EMU_FRAME_STARTED && frame.length != sizeof(int32_t)))
 			return false;
 		if (inbox->length - heard < sizeof(frame) + frame.length)
 			break;
@@ -363,7 +376,8 @@ emu_process_run(EmuGuest *guest, const EmuCommandLine *line,
 		guest_launch(guest);
 	process = process_new(guest, line->keep, events, owner);
 	header.flags =
-	    (line->merge_streams ? EMU_RUN_MERGE : 0) | (line->keep ? EMU_RUN_KEEP : 0);
+	    (line->merge_streams ? EMU_RUN_MERGE : 0) | (line->keep ? EMU_RUN_KEEP : 0) |
+	    (line->no_input ? EMU_RUN_NULL : 0) | (line->await_streams ? EMU_RUN_AWAIT : 0);
 	header.output_limit = line->output_limit;
 	while (line->arguments[header.argument_count] != NULL)
 		header.argument_count++;
@@ -419,6 +433,15 @@ void
 emu_process_input_end(EmuProcess *process)
 {
 	guest_send(process->guest, EMU_FRAME_INPUT_END, process->number, NULL, 0);
+}
+
+void
+emu_process_signal(EmuProcess *process, int signal_number)
+{
+	int32_t number = signal_number;
+
+	guest_send(process->guest, EMU_FRAME_SIGNAL, process->number, &number,
+	           sizeof(number));
 }
 
 void

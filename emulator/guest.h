@@ -34,7 +34,8 @@ typedef struct EmuProcessEvents
 {
 	void (*output)(void *owner, bool errors, const char *data, size_t length);
 	void (*ended)(void *owner, const EmuProcessEnd *end);
-	void (*killed)(void *owner); /* may be NULL */
+	void (*killed)(void *owner);           /* may be NULL, as may the next */
+	void (*started)(void *owner, int pid); /* its number inside the sandbox */
 } EmuProcessEvents;
 
 typedef struct EmuCommandLine
@@ -44,11 +45,16 @@ typedef struct EmuCommandLine
 	const char *cwd;
 	bool merge_streams;
 	bool keep;
+	bool no_input;         /* /dev/null instead of a pipe */
+	bool await_streams;    /* ended only when nobody holds its output open */
 	uint32_t output_limit; /* bytes per stream */
 } EmuCommandLine;
 
 /* Nothing is started before the first process is. */
 extern EmuGuest *emu_guest_create(const char *home, const char *user);
+
+/* Stops all processes where they are, and lets them go on. */
+extern void emu_guest_freeze(EmuGuest *guest, bool frozen);
 
 /* Ends all processes, keeps the files. */
 extern void emu_guest_stop(EmuGuest *guest);
@@ -67,6 +73,9 @@ emu_process_source(EmuProcess *shell, const char *text, size_t length,
 
 extern void emu_process_input(EmuProcess *process, const char *data, size_t length);
 extern void emu_process_input_end(EmuProcess *process);
+
+/* To this process alone, not to what it has started. */
+extern void emu_process_signal(EmuProcess *process, int signal_number);
 
 /* SIGTERM, then SIGKILL to the whole group; with 0 SIGKILL at once. */
 extern void emu_process_kill(EmuProcess *process, uint32_t grace_ms);

@@ -27,15 +27,19 @@ typedef enum EmuFrameKind
 	EMU_FRAME_SOURCE,   /* EmuSourceHeader, then text: run in a shell */
 	EMU_FRAME_INPUT,    /* bytes for standard input */
 	EMU_FRAME_INPUT_END,
-	EMU_FRAME_KILL, /* EmuKillHeader: end the process group */
+	EMU_FRAME_KILL,   /* EmuKillHeader: end the process group */
+	EMU_FRAME_SIGNAL, /* int32_t: to this process alone */
+	EMU_FRAME_FREEZE, /* stop everything in the sandbox where it is */
+	EMU_FRAME_THAW,
 
 	/* agent to server */
-	EMU_FRAME_HELLO,  /* the sandbox is up */
-	EMU_FRAME_OUTPUT, /* bytes of standard output */
-	EMU_FRAME_ERRORS, /* bytes of standard error */
-	EMU_FRAME_EXIT,   /* EmuExitHeader: ended, output sent before */
-	EMU_FRAME_FAILED, /* text: could not be started */
-	EMU_FRAME_KILLED  /* the whole group is gone */
+	EMU_FRAME_HELLO,   /* the sandbox is up */
+	EMU_FRAME_STARTED, /* int32_t: the process id inside the sandbox */
+	EMU_FRAME_OUTPUT,  /* bytes of standard output */
+	EMU_FRAME_ERRORS,  /* bytes of standard error */
+	EMU_FRAME_EXIT,    /* EmuExitHeader: ended, output sent before */
+	EMU_FRAME_FAILED,  /* text: could not be started */
+	EMU_FRAME_KILLED   /* the whole group is gone */
 } EmuFrameKind;
 
 typedef struct EmuFrame
@@ -47,6 +51,8 @@ typedef struct EmuFrame
 
 #define EMU_RUN_MERGE 1 /* standard error goes into standard output */
 #define EMU_RUN_KEEP  2 /* remember the group until it is killed */
+#define EMU_RUN_NULL  4 /* standard input is /dev/null */
+#define EMU_RUN_AWAIT 8 /* it ends when nobody holds its output open any more */
 
 /* Followed by cwd, argv and environment, each NUL-terminated. */
 typedef struct EmuRunHeader

@@ -531,6 +531,8 @@ prepare_state(const char *agent_path)
 	return chmod(state_directory, 0711) == 0 && copy_agent(agent_path) &&
 	       write_file("passwd.daytona", "daytona:x:" INNER_UID ":" INNER_UID
 	                                    ":daytona:/home/daytona:/bin/bash\n") &&
+	       write_file("passwd.user",
+	                  "user:x:" INNER_UID ":" INNER_UID "::/home/user:/bin/bash\n") &&
 	       write_file("group", "users:x:" INNER_UID ":\n") &&
 	       write_file("shells", "/bin/sh\n/bin/bash\n");
 }

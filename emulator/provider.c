@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-const EmuProvider *const emu_providers[] = {&emu_daytona, NULL};
+const EmuProvider *const emu_providers[] = {&emu_daytona, &emu_e2b, NULL};
 
 const EmuProvider *
 emu_provider_by_name(const char *name)
@@ -21,8 +21,12 @@ const EmuProvider *
 emu_provider_by_path(const char *path)
 {
 	for (size_t i = 0; emu_providers[i] != NULL; i++)
-		if (strncmp(path, emu_providers[i]->prefix, strlen(emu_providers[i]->prefix)) ==
-		    0)
-			return emu_providers[i];
+		for (size_t j = 0; j < EMU_PROVIDER_PREFIXES; j++)
+		{
+			const char *prefix = emu_providers[i]->prefixes[j];
+
+			if (prefix != NULL && strncmp(path, prefix, strlen(prefix)) == 0)
+				return emu_providers[i];
+		}
 	return NULL;
 }

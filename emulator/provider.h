@@ -11,10 +11,13 @@
 #include "request.h"
 #include "sandbox.h"
 
+/* A provider with two planes may have an address for each. */
+#define EMU_PROVIDER_PREFIXES 2
+
 struct EmuProvider
 {
 	const char *name;
-	const char *prefix; /* "/daytona/" */
+	const char *prefixes[EMU_PROVIDER_PREFIXES]; /* "/daytona/"; may end with NULL */
 
 	/*
 	 * Which operation a request is.  Called once when only the headers have
@@ -25,6 +28,9 @@ struct EmuProvider
 
 	/* Answers in the provider's own error format. */
 	void (*refuse)(EmuRequest *request, int status, const char *message);
+
+	/* An id of the provider's own form, of EMU_UUID_SIZE at most; NULL: a UUID. */
+	void (*make_id)(char *buffer);
 
 	/* Frees what the provider keeps with a sandbox; its guest is gone. */
 	void (*release)(EmuSandbox *sandbox);
@@ -46,5 +52,6 @@ extern const EmuProvider *emu_provider_by_name(const char *name);
 extern const EmuProvider *emu_provider_by_path(const char *path);
 
 extern const EmuProvider emu_daytona;
+extern const EmuProvider emu_e2b;
 
 #endif

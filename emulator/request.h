@@ -147,6 +147,7 @@ extern void emu_answer_stream(EmuRequest *request, int status, const char *conte
                               void (*forget)(void *owner), void *owner);
 extern void emu_stream_add(EmuRequest *request, const char *data, size_t length);
 extern void emu_stream_end(EmuRequest *request);
+extern void emu_stream_break(EmuRequest *request);
 
 extern void
 emu_request_wait(EmuRequest *request, void (*forget)(void *owner), void *owner);

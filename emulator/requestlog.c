@@ -32,10 +32,68 @@ header_is_secret(const char *name)
 	static const char *const parts[] = {"authorization", "cookie", "token", "key",
 	                                    "secret"};
 
+	if (strcasecmp(name, "idempotency-key") == 0)
+		return false;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (strcasestr(name, parts[i]) != NULL)
 			return true;
 	return false;
+}
+
+/*
+ * A copy in which "***" stands for what follows each `mark`, up to one of the
+ * bytes in `ends`.
+ */
+static void
+copy_masked(EmuText *copy, const char *data, size_t length, const char *mark,
+            const char *ends)
+{
+	const char *end = data + length;
+	const char *found;
+
+	while (length > 0 &&
+	       (found = memmem(data, (size_t) (end - data), mark, strlen(mark))) != NULL)
+	{
+		found += strlen(mark);
+		emu_text_append(copy, data, (size_t) (found - data));
+		emu_text_add(copy, "***");
+		for (data = found; data < end && strchr(ends, *data) == NULL; data++)
+			;
+	}
+	emu_text_append(copy, data, (size_t) (end - data));
+}
+
+/* An address with a signature is as good as a token. */
+static void
+show_target(EmuText *entry, const EmuRequest *request)
+{
+	EmuText masked = {0};
+
+	copy_masked(&masked, request->target, strlen(request->target), "signature=", "&");
+	emu_json_member_bytes(entry, "path", masked.data, masked.length);
+	emu_text_free(&masked);
+}
+
+/* Tokens come as answers, but a client may repeat them in what it sends. */
+static void
+show_body(EmuText *entry, const EmuRequest *request)
+{
+	const EmuText *body = &request->body;
+	size_t length = body->length < LOG_BODY_LIMIT ? body->length : LOG_BODY_LIMIT;
+	EmuText masked = {0};
+	EmuText spaced = {0};
+
+	emu_json_member_integer(entry, "bodyBytes", (int64_t) body->length);
+	if (length == 0 || memmem(body->data, length, "AccessToken\"", 12) == NULL)
+	{
+		emu_json_member_bytes(entry, "body", body->data, length);
+		return;
+	}
+	copy_masked(&masked, body->data, length, "AccessToken\":\"", "\"");
+	copy_masked(&spaced, masked.data, masked.length, "AccessToken\": \"", "\"");
+	emu_json_member_bytes(entry, "body", spaced.data, spaced.length);
+	emu_text_free(&masked);
+	emu_text_free(&spaced);
 }
 
 /* The scheme before a credential ("Bearer") is worth asserting on. */
@@ -88,7 +146,6 @@ void
 emu_requestlog_record(EmuRequest *request)
 {
 	EmuText *entry;
-	size_t body_length = request->body.length;
 
 	if (newest + 1 - oldest >= LOG_ENTRIES)
 		log_drop_oldest();
@@ -101,15 +158,13 @@ emu_requestlog_record(EmuRequest *request)
 	emu_json_member_integer(entry, "connection", (int64_t) request->connection_number);
 	emu_json_member_integer(entry, "connectionRequest", request->connection_request);
 	emu_json_member(entry, "method", request->method);
-	emu_json_member(entry, "path", request->target);
+	show_target(entry, request);
 	emu_json_key(entry, "headers");
 	emu_text_add(entry, "{");
 	MHD_get_connection_values(request->connection, MHD_HEADER_KIND, header_visit,
 	                          entry);
 	emu_text_add(entry, "}");
-	emu_json_member_integer(entry, "bodyBytes", (int64_t) body_length);
-	emu_json_member_bytes(entry, "body", request->body.data,
-	                      body_length < LOG_BODY_LIMIT ? body_length : LOG_BODY_LIMIT);
+	show_body(entry, request);
 	emu_text_add(entry, "}");
 	bytes_held += entry->length;
 	while (bytes_held > LOG_BYTES && oldest < newest)

@@ -76,7 +76,10 @@ emu_sandbox_create(EmuAccount *account, const char *name, const char *labels,
 	EmuSandbox *sandbox = emu_alloc(sizeof(EmuSandbox));
 	char id[EMU_UUID_SIZE];
 
-	emu_uuid(id);
+	if (account->provider->make_id != NULL)
+		account->provider->make_id(id);
+	else
+		emu_uuid(id);
 	sandbox->account = account;
 	sandbox->serial = ++last_serial;
 	sandbox->id = emu_strdup(id);
@@ -107,7 +110,8 @@ emu_sandbox_by_id(const EmuAccount *account, const char *id)
 {
 	EmuSandbox *sandbox = emu_table_get(&sandboxes, id);
 
-	return sandbox != NULL && sandbox->account == account ? sandbox : NULL;
+	return sandbox != NULL && (account == NULL || sandbox->account == account) ? sandbox
+	                                                                           : NULL;
 }
 
 EmuSandbox *
@@ -127,6 +131,16 @@ emu_sandbox_reserve(EmuSandbox *sandbox, const EmuResources *resources)
 	used->memory += resources->memory - sandbox->reserved.memory;
 	used->disk += resources->disk - sandbox->reserved.disk;
 	sandbox->reserved = *resources;
+}
+
+void
+emu_sandbox_hold_slot(EmuSandbox *sandbox, bool hold)
+{
+	if (hold && !sandbox->holds_slot)
+		sandbox->account->slots_used++;
+	else if (!hold && sandbox->holds_slot)
+		sandbox->account->slots_used--;
+	sandbox->holds_slot = hold;
 }
 
 EmuGuest *
@@ -159,6 +173,7 @@ emu_sandbox_destroy(EmuSandbox *sandbox, int64_t linger_ms)
 		emu_guest_destroy(sandbox->guest);
 	sandbox->guest = NULL;
 	emu_sandbox_reserve(sandbox, &nothing);
+	emu_sandbox_hold_slot(sandbox, false);
 	if (sandbox->name_record->holder == sandbox)
 		sandbox->name_record->holder = NULL;
 	emu_table_remove(&sandboxes, sandbox->id);

@@ -49,6 +49,7 @@ typedef struct EmuAccount
 	EmuSandbox *first_live; /* newest first */
 	size_t live_count;
 	EmuResources used;
+	size_t slots_used;           /* sandboxes that hold a slot */
 	EmuSandbox *first_lingering; /* deleted, but still in lagging lists */
 } EmuAccount;
 
@@ -71,6 +72,7 @@ struct EmuSandbox
 	bool alive;
 	EmuResources resources;
 	EmuResources reserved; /* the part counted against the quota now */
+	bool holds_slot;       /* for providers that count only some sandboxes */
 	EmuGuest *guest;       /* NULL until something was to be run */
 	void *details;         /* of the provider */
 
@@ -86,15 +88,21 @@ emu_account_if_known(const struct EmuProvider *provider, const char *key);
 
 extern EmuName *emu_account_name(EmuAccount *account, const char *name);
 
-/* The sandbox gets a random UUID as id, and that as its name if name is NULL. */
+/*
+ * The sandbox gets a random UUID as id, or what its provider makes instead,
+ * and that as its name if name is NULL.
+ */
 extern EmuSandbox *
 emu_sandbox_create(EmuAccount *account, const char *name, const char *labels,
                    const EmuResources *resources);
+
+/* A live one; of any account if account is NULL. */
 extern EmuSandbox *emu_sandbox_by_id(const EmuAccount *account, const char *id);
 extern EmuSandbox *emu_sandbox_by_name(const EmuAccount *account, const char *name);
 
 /* Changes what counts against the quota. */
 extern void emu_sandbox_reserve(EmuSandbox *sandbox, const EmuResources *resources);
+extern void emu_sandbox_hold_slot(EmuSandbox *sandbox, bool hold);
 
 /*
  * From here on it is dead: its processes end and its files go.  With a delay

@@ -242,6 +242,16 @@ emu_stream_end(EmuRequest *request)
 	stream_wake(request);
 }
 
+/* The client sees the end of the connection in the middle of the answer. */
+void
+emu_stream_break(EmuRequest *request)
+{
+	request->forget = NULL;
+	request->abandoned = true;
+	request->stream_waits = false;
+	request_resume(request);
+}
+
 /* Gives out what there is; if that is nothing yet, the connection waits. */
 static ssize_t
 stream_read(void *owner, uint64_t position, char *buffer, size_t size)

@@ -421,6 +421,28 @@ emu_text_unescape_url(EmuText *text, const char *data, size_t length,
 	}
 }
 
+void
+emu_text_gzip(EmuText *text, const char *data, size_t length)
+{
+	z_stream stream = {0};
+	char buffer[65536];
+	int status = Z_OK;
+
+	if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
+	                 Z_DEFAULT_STRATEGY) != Z_OK)
+		return;
+	stream.next_in = (Bytef *) (uintptr_t) data;
+	stream.avail_in = (uInt) length;
+	while (status == Z_OK)
+	{
+		stream.next_out = (Bytef *) buffer;
+		stream.avail_out = sizeof(buffer);
+		status = deflate(&stream, Z_FINISH);
+		emu_text_append(text, buffer, sizeof(buffer) - stream.avail_out);
+	}
+	deflateEnd(&stream);
+}
+
 /* The limit keeps a small compressed body from unpacking to gigabytes. */
 bool
 emu_text_gunzip(EmuText *text, const char *data, size_t length, size_t limit)

@@ -54,6 +54,7 @@ extern void emu_text_base64(EmuText *text, const char *data, size_t length);
 extern bool emu_text_unbase64(EmuText *text, const char *data, size_t length);
 extern void emu_text_unescape_url(EmuText *text, const char *data, size_t length,
                                   bool plus_is_space);
+extern void emu_text_gzip(EmuText *text, const char *data, size_t length);
 extern bool
 emu_text_gunzip(EmuText *text, const char *data, size_t length, size_t limit);
 

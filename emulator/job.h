@@ -1,0 +1,38 @@
+/*
+ * job.h
+ *		A process that is run for one request, which gets its answer at the end.
+ */
+#ifndef EMU_JOB_H
+#define EMU_JOB_H
+
+#include "guest.h"
+#include "reactor.h"
+#include "request.h"
+#include "text.h"
+
+/*
+ * `done` gives the answer, or starts the next job of the request and passes
+ * the state on to it; it is not called if the client has gone meanwhile.
+ */
+typedef struct EmuJob EmuJob;
+struct EmuJob
+{
+	EmuRequest *request;
+	EmuProcess *process;
+	EmuText output;
+	EmuText errors;
+	EmuTimer deadline;
+	bool timed_out;
+	unsigned *open; /* counts the jobs whose client still waits, may be NULL */
+	void (*done)(EmuJob *job, const EmuProcessEnd *end);
+	void (*release)(void *state); /* may be NULL */
+	void *state;
+};
+
+/* With a timeout of 0 the process may take as long as it likes. */
+extern EmuJob *
+emu_job_start(EmuRequest *request, EmuGuest *guest, const EmuCommandLine *line,
+              const char *input, size_t input_length, int64_t timeout_ms,
+              unsigned *open, void (*done)(EmuJob *job, const EmuProcessEnd *end));
+
+#endif
