@@ -207,7 +207,10 @@ e2b_run_executed(SbxOp *op)
 		return sbx_op_succeed(op, e2b_run_result(op, exit_code));
 	run->timed_out = e2b_ran_out_of_time(op);
 	if (run->timed_out)
+	{
 		sbx_steps_note(op, "TIMEOUT_NOT_KILLED");
+		steps->noted.timed_out = true;
+	}
 	else if (op->response.status != 200)
 		sbx_steps_note(op, NULL);
 	else

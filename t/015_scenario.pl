@@ -37,7 +37,9 @@ sub transcript
 	return mask($printed);
 }
 
-foreach my $case ([ 'daytona', '{"apiUrl":"' . $sbx->api . '"}' ])
+foreach my $case (
+	[ 'daytona', '{"apiUrl":"' . $sbx->api . '"}' ],
+	[ 'e2b', '{"apiUrl":"' . $sbx->url . '/e2b","sandboxUrl":"' . $sbx->url . '/e2b-envd"}' ])
 {
 	my ($kind, $settings) = @$case;
 	my $printed = transcript($kind, $settings);
