@@ -32,7 +32,7 @@ const SbxField sbx_e2b_settings[] = {
     {"apiUrl", SBX_FIELD_URL, false, true, 0, 0,
      "base of the control plane, https://api.<domain> by default"},
     /* The key goes to a host of this domain. */
-    {"domain", SBX_FIELD_WORD, false, true, 0, 0,
+    {"domain", SBX_FIELD_HOST, false, true, 0, 0,
      "domain of the deployment, " E2B_DOMAIN " by default"},
     {"sandboxUrl", SBX_FIELD_URL, false, true, 0, 0,
      "base of every sandbox; by default it follows from the domain"},

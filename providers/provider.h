@@ -22,6 +22,7 @@ typedef enum SbxFieldType
 {
 	SBX_FIELD_TEXT, /* non-empty, no control characters */
 	SBX_FIELD_WORD, /* text without blanks */
+	SBX_FIELD_HOST, /* a host name: lower-case letters, digits, dots and hyphens */
 	SBX_FIELD_URL,  /* text that starts with https:// or http:// */
 	SBX_FIELD_INTEGER,
 	SBX_FIELD_BOOLEAN

@@ -24,12 +24,12 @@ EXCEPTION WHEN OTHERS THEN
 END $$;
 -- Registers under a name of its own and takes the row away again.
 CREATE FUNCTION regress_register(settings text, capabilities text DEFAULT NULL,
-	signals text DEFAULT NULL, capacity text DEFAULT NULL) RETURNS text LANGUAGE plpgsql AS $$
+	signals text DEFAULT NULL, capacity text DEFAULT NULL, kind text DEFAULT 'daytona') RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	result text;
 BEGIN
 	result := regress_try(format('SELECT sbx_register_provider(%L, %L, %L, %L, %L, %L)',
-		'p', 'daytona', settings, capabilities, signals, capacity));
+		'p', kind, settings, capabilities, signals, capacity));
 	DELETE FROM sbx_provider WHERE id = 'p';
 	RETURN result;
 END $$;
@@ -67,8 +67,8 @@ FROM (VALUES (''), ('.a'), ('_a'), ('-a'), ('a b'), ('a/b'), ('a:b'), (E'a\n'), 
 --
 SELECT kind, regress_try(format('SELECT sbx_register_provider(%L, %L)', 'p', kind))
 FROM (VALUES ('daytona'), ('daytonna'), ('Daytona'), ('dytona'), ('kubernetes'), (''), (NULL)) v(kind);
--- Rule: e2b and the others are not built: no half-registered pools of theirs.
-SELECT regress_try($$SELECT sbx_register_provider('p2', 'e2b')$$);
+-- Rule: kinds that are not built are not known: no half-registered pools of theirs.
+SELECT regress_try($$SELECT sbx_register_provider('p2', 'vercel')$$), regress_try($$SELECT sbx_register_provider('p2', 'e2b')$$);
 DELETE FROM sbx_provider;
 
 --
@@ -122,6 +122,20 @@ SELECT settings, regress_register(settings) FROM (VALUES
 	('{"createParams":{"public":"yes"}}'), ('{"createParams":{"networkBlockAll":1}}'),
 	('{"createParams":{"networkAllowList":[]}}'), ('{"createParams":{"user":""}}')
 ) v(settings);
+-- The settings of e2b.  must not fire
+SELECT settings, regress_register(settings, kind => 'e2b') FROM (VALUES
+	('{}'), ('{"apiUrl":"https://api.example.com","sandboxUrl":"https://box.example.com"}'),
+	('{"domain":"e2b.dev"}'), ('{"domain":"a-1.example"}'), ('{"domain":null}'),
+	('{"template":"base"}'), ('{"template":"team/agent:v2"}'), ('{"timeoutSeconds":1}'), ('{"timeoutSeconds":86400}'),
+	('{"allowInternetAccess":false,"autoPause":true,"user":"root","createTimeoutSeconds":90}')) v(settings);
+SELECT length, regress_register(jsonb_build_object('domain', repeat('x', length))::text, kind => 'e2b') FROM (VALUES (253), (254)) v(length);
+-- must fire
+SELECT settings, regress_register(settings, kind => 'e2b') FROM (VALUES
+	('{"snapshot":"s"}'), ('{"templates":"base"}'), ('{"template":"a b"}'), ('{"template":""}'),
+	('{"domain":"e2b.app/x"}'), ('{"domain":"key@evil.example"}'), ('{"domain":"e2b.app:8080"}'), ('{"domain":"E2B.app"}'), ('{"domain":".app"}'), ('{"domain":"-app"}'), ('{"domain":""}'), ('{"domain":1}'),
+	('{"sandboxUrl":"box.example.com"}'), ('{"timeoutSeconds":0}'), ('{"timeoutSeconds":86401}'), ('{"timeoutSeconds":1.5}'),
+	('{"allowInternetAccess":"no"}'), ('{"autoPause":1}'), ('{"user":"a b"}'), ('{"createTimeoutSeconds":0}')) v(settings);
+SELECT regress_register('{"apiKey":"s3cr3t"}', kind => 'e2b');
 -- Rule: a credential never goes into the settings.  must fire; the value is not shown
 SELECT regress_register('{"apiKey":"s3cr3t"}');
 SELECT regress_register('{"apiKey":null}');
@@ -337,9 +351,12 @@ SET ROLE regress_sbx_plain;
 SELECT statement, regress_try(statement) FROM (VALUES
 	($$SELECT sbx_register_provider('x', 'daytona', '{"apiUrl":"https://evil.example"}')$$),
 	($$INSERT INTO sbx_provider (id, kind, settings) VALUES ('x', 'daytona', '{"apiUrl":"https://evil.example"}')$$),
-	($$INSERT INTO sbx_provider (id, kind, settings, registered_by) VALUES ('x', 'daytona', '{"apiUrl":"https://evil.example"}', 'regress_sbx_chief')$$)) v(statement);
+	($$INSERT INTO sbx_provider (id, kind, settings, registered_by) VALUES ('x', 'daytona', '{"apiUrl":"https://evil.example"}', 'regress_sbx_chief')$$),
+	($$SELECT sbx_register_provider('x', 'e2b', '{"domain":"evil.example"}')$$),
+	($$SELECT sbx_register_provider('x', 'e2b', '{"sandboxUrl":"https://evil.example"}')$$)) v(statement);
 -- must not fire
 SELECT statement, regress_try(statement) FROM (VALUES
+	($$SELECT sbx_register_provider('e', 'e2b', '{"template":"t"}')$$), ($$SELECT sbx_unregister_provider('e')$$),
 	($$SELECT sbx_register_provider('x', 'daytona', '{"apiUrl":null}')$$)) v(statement);
 -- must fire
 SELECT statement, regress_try(statement) FROM (VALUES
@@ -390,4 +407,4 @@ SELECT registered_by = quote_ident(current_user)::regrole AS mine FROM sbx_provi
 DELETE FROM sbx_provider;
 DROP OWNED BY regress_sbx_plain;
 DROP ROLE regress_sbx_plain;
-DROP FUNCTION regress_register(text, text, text, text), regress_try(text);
+DROP FUNCTION regress_register(text, text, text, text, text), regress_try(text);

@@ -207,6 +207,8 @@ type_name(SbxFieldType type)
 		case SBX_FIELD_TEXT:
 		case SBX_FIELD_WORD:
 			return "text";
+		case SBX_FIELD_HOST:
+			return "host";
 		case SBX_FIELD_URL:
 			return "url";
 		case SBX_FIELD_INTEGER:

@@ -70,6 +70,23 @@ read_url(const SbxPath *path, const JsonbValue *value)
 	return url;
 }
 
+/* The longest name that DNS has. */
+#define MAX_HOST 253
+
+/* Requests will go there: nothing that ends a host name in a URL. */
+static char *
+read_host(const SbxPath *path, const JsonbValue *value)
+{
+	char *host = sbx_jsonb_text(path, value);
+
+	if (strlen(host) > MAX_HOST)
+		sbx_refuse(path, SBX_REASON_TOO_LARGE, NULL);
+	if (host[strspn(host, "abcdefghijklmnopqrstuvwxyz0123456789.-")] != '\0' ||
+	    strchr(".-", host[0]) != NULL)
+		sbx_refuse(path, SBX_REASON_BAD_FORMAT, NULL);
+	return host;
+}
+
 static void
 read_setting(const SbxPath *path, const SbxField *field, const JsonbValue *value,
              SbxFieldValue *setting)
@@ -91,6 +108,9 @@ read_setting(const SbxPath *path, const SbxField *field, const JsonbValue *value
 			setting->text = sbx_jsonb_text(path, value);
 			if (strchr(setting->text, ' ') != NULL)
 				sbx_refuse(path, SBX_REASON_BAD_FORMAT, NULL);
+			break;
+		case SBX_FIELD_HOST:
+			setting->text = read_host(path, value);
 			break;
 		case SBX_FIELD_URL:
 			setting->text = read_url(path, value);
