@@ -134,15 +134,6 @@ e2b_background_extended(SbxOp *op)
 	                       NULL, e2b_background_claimed);
 }
 
-static SbxOpWant
-e2b_background_reconciled(SbxOp *op)
-{
-	SbxE2bBackground *background = op->state;
-
-	background->started.reconciled = true;
-	return sbx_op_succeed(op, &background->started);
-}
-
 /*
  * Whose is the session?  Ours without a trace is one whose start was lost; the text
  * itself sees to it that it runs once.
@@ -163,9 +154,10 @@ e2b_background_claimed(SbxOp *op)
 	if (rest == NULL || (size_t) (rest - printed) != strlen(background->fingerprint) ||
 	    strncmp(printed, background->fingerprint, (size_t) (rest - printed)) != 0)
 		return sbx_steps_fail_response(op, "SESSION_IN_USE");
+	background->started.reconciled = true;
 	return sbx_script_read_status(rest + 1, &exit_code) == SBX_SCRIPT_IS_CLAIMED
 	           ? sbx_e2b_spawn(op, background->text, e2b_background_spawned)
-	           : e2b_background_reconciled(op);
+	           : sbx_op_succeed(op, &background->started);
 }
 
 static SbxOpWant
@@ -193,14 +185,16 @@ e2b_background_spawned(SbxOp *op)
 static SbxOpWant
 e2b_background_checked(SbxOp *op)
 {
+	SbxE2bBackground *background = op->state;
 	int exit_code;
 	const char *printed = e2b_printed(op, &exit_code);
 	SbxScriptWord word = printed == NULL ? SBX_SCRIPT_GARBAGE
 	                                     : sbx_script_read_status(printed, &exit_code);
 
-	return word == SBX_SCRIPT_ENDED || word == SBX_SCRIPT_IS_RUNNING
-	           ? e2b_background_reconciled(op)
-	           : sbx_e2b_fail_noted_in_envd(op);
+	if (word != SBX_SCRIPT_ENDED && word != SBX_SCRIPT_IS_RUNNING)
+		return sbx_e2b_fail_noted_in_envd(op);
+	background->started.reconciled = true;
+	return sbx_op_succeed(op, &background->started);
 }
 
 /* --- status --------------------------------------------------------------- */
