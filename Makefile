@@ -43,6 +43,7 @@ OBJS = \
 	src/flow/policy.o \
 	src/flow/provision.o \
 	src/flow/sandbox.o \
+	src/flow/many.o \
 	src/flow/runtime.o \
 	src/flow/script.o \
 	src/flow/files.o \

@@ -363,6 +363,15 @@ CREATE FUNCTION sbx_run_script(
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
 COMMENT ON FUNCTION sbx_run_script(text, text, jsonb, text, interval, text) IS 'run a script in a sandbox and wait for its end';
 
+CREATE FUNCTION sbx_run_script_many(
+	ids text[], command text, env jsonb DEFAULT '{}', cwd text DEFAULT NULL,
+	timeout interval DEFAULT NULL, session text DEFAULT NULL,
+	OUT id text, OUT output text, OUT stdout text, OUT stderr text, OUT exit_code integer, OUT truncated boolean,
+	OUT error_code text, OUT error_message text
+) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000 ROWS 100;
+COMMENT ON FUNCTION sbx_run_script_many(text[], text, jsonb, text, interval, text) IS 'run a script in many sandboxes at once: a row for each, with its own error';
+
 CREATE FUNCTION sbx_start_script(
 	id text, command text, env jsonb DEFAULT '{}', cwd text DEFAULT NULL,
 	timeout interval DEFAULT NULL, session text DEFAULT NULL,
@@ -393,6 +402,13 @@ COMMENT ON FUNCTION sbx_download(text, text) IS 'read a file of a sandbox';
 CREATE FUNCTION sbx_destroy(id text) RETURNS boolean
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE STRICT COST 100000;
 COMMENT ON FUNCTION sbx_destroy(text) IS 'destroy a sandbox: true = destroyed now, false = it was gone already';
+
+CREATE FUNCTION sbx_destroy_many(
+	ids text[],
+	OUT id text, OUT destroyed boolean, OUT error_code text, OUT error_message text
+) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000 ROWS 100;
+COMMENT ON FUNCTION sbx_destroy_many(text[]) IS 'destroy many sandboxes at once: a row for each, with its own error';
 
 --
 -- Observability
@@ -427,8 +443,9 @@ REVOKE ALL ON FUNCTION
 	sbx_route_explain_text(jsonb, text), sbx_check_request(jsonb),
 	sbx_new_id(), sbx_provision(jsonb, text, text), sbx_provision_detached(jsonb, text, text),
 	sbx_wait_ready(text, interval), sbx_get(text), sbx_find(text, jsonb),
-	sbx_start(text), sbx_stop(text), sbx_destroy(text),
+	sbx_start(text), sbx_stop(text), sbx_destroy(text), sbx_destroy_many(text[]),
 	sbx_run_script(text, text, jsonb, text, interval, text),
+	sbx_run_script_many(text[], text, jsonb, text, interval, text),
 	sbx_start_script(text, text, jsonb, text, interval, text),
 	sbx_script_status(text, text, text), sbx_script_logs(text, text, text),
 	sbx_upload(text, text, bytea), sbx_download(text, text),

@@ -43,6 +43,7 @@ SELECT statement, regress_try(statement) FROM (VALUES
 	($$SELECT sbx_set_policy('x')$$), ($$SELECT sbx_drop_policy('x')$$), ('SELECT sbx_new_id()'), ('SELECT sbx_provision()'),
 	($$SELECT sbx_get('sbx_11111111111111111111111111111111')$$), ($$SELECT sbx_run_script('sbx_11111111111111111111111111111111', 'true')$$),
 	($$SELECT sbx_destroy('sbx_11111111111111111111111111111111')$$), ('SELECT sbx_recent_events()'),
+	($$SELECT sbx_run_script_many('{}', 'true')$$), ($$SELECT sbx_destroy_many('{}')$$),
 	('SELECT sbx_provision_detached()'), ($$SELECT sbx_wait_ready('sbx_11111111111111111111111111111111')$$), ($$SELECT sbx_find('p', '{}')$$),
 	($$SELECT sbx_start('sbx_11111111111111111111111111111111')$$), ($$SELECT sbx_stop('sbx_11111111111111111111111111111111')$$),
 	($$SELECT sbx_start_script('sbx_11111111111111111111111111111111', 'true')$$), ($$SELECT sbx_script_status('sbx_11111111111111111111111111111111', 's', 'c')$$),

@@ -5,6 +5,7 @@
  */
 #include "compat.h"
 
+#include "flow/many.h"
 #include "flow/secret.h"
 #include "flow/session.h"
 #include "miscadmin.h"
@@ -24,6 +25,7 @@ _PG_init(void)
 	sbx_session_define_gucs();
 	sbx_credential_define_gucs();
 	sbx_policy_define_gucs();
+	sbx_many_define_gucs();
 	sbx_secret_install_hook();
 	MarkGUCPrefixReserved("sbx_router");
 }

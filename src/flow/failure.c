@@ -197,6 +197,12 @@ runtime_message(const SbxOp *op)
 	elog(ERROR, "unknown operation \"%s\"", op->operation);
 }
 
+char *
+sbx_failure_message(const SbxOp *op, const char *sbx_id)
+{
+	return psprintf(runtime_message(op), sbx_id);
+}
+
 void
 sbx_failure_runtime(const char *provider_id, const char *sbx_id, const SbxOp *op)
 {
@@ -207,9 +213,10 @@ sbx_failure_runtime(const char *provider_id, const char *sbx_id, const SbxOp *op
 	sbx_detail_text(&detail, "operation", op->operation);
 	sbx_detail_text(&detail, "code", op->failure.provider_code);
 	sbx_detail_close(&detail);
-	ereport(ERROR, (errcode(SBX_ERRCODE_PROVIDER_RUNTIME),
-	                errmsg_internal(runtime_message(op),
-	                                sbx_id == NULL ? provider_id : sbx_id),
-	                errdetail_internal("%s", detail.data),
-	                errhint("%s", failure_hint(op->operation, &op->failure))));
+	ereport(ERROR,
+	        (errcode(SBX_ERRCODE_PROVIDER_RUNTIME),
+	         errmsg_internal(
+	             "%s", sbx_failure_message(op, sbx_id == NULL ? provider_id : sbx_id)),
+	         errdetail_internal("%s", detail.data),
+	         errhint("%s", failure_hint(op->operation, &op->failure))));
 }

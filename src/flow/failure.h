@@ -23,6 +23,9 @@ extern void sbx_failure_launch(const char *provider_id, const SbxFailure *failur
 extern void sbx_failure_exhausted(const char *attempts, int count,
                                   const SbxFailure *failure) pg_attribute_noreturn();
 
+/* The message alone of the error that follows. */
+extern char *sbx_failure_message(const SbxOp *op, const char *sbx_id);
+
 /*
  * An operation on a sandbox that failed: SB008, DETAIL {"providerId","operation"},
  * and "code" where the adapter has one.  sbx_id is NULL where it is about no single one.

@@ -313,15 +313,6 @@ build_mapping(const Provisioning *provisioning, SbxMapping *mapping)
 	mapping->owner = GetUserId();
 }
 
-/* Cancel, statement_timeout, termination: not for us to sit on. */
-static bool
-is_interrupt(const ErrorData *error)
-{
-	return error->sqlerrcode == ERRCODE_QUERY_CANCELED ||
-	       error->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN ||
-	       error->sqlerrcode == ERRCODE_CRASH_SHUTDOWN;
-}
-
 /*
  * The sandbox exists but cannot be recorded: destroy it while the transaction
  * still lives, then raise what went wrong.  A trigger on the table may have
@@ -334,7 +325,8 @@ fail_mapping(Provisioning *provisioning, ErrorData *error)
 
 	sbx_event_emit(SBX_EVENT_MAPPING_FAILED, provisioning->id, provider_id,
 	               provisioning->attempt, NULL, SBX_UNSET, SBX_UNSET);
-	if (sbx_cleanup_find(provisioning->id) != NULL && !is_interrupt(error) &&
+	if (sbx_cleanup_find(provisioning->id) != NULL &&
+	    !sbx_error_is_interrupt(error->sqlerrcode) &&
 	    !destroy_now(provisioning, DESTROY_UNRECORDED_MS))
 		sbx_event_emit(SBX_EVENT_CLEANUP_FINISHED, provisioning->id, provider_id, 0,
 		               NULL, SBX_UNSET, SBX_FALSE);

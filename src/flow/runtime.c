@@ -1,7 +1,7 @@
 /*
  * runtime.c
  *		The life of a sandbox that exists: sbx_get, sbx_wait_ready, sbx_start,
- *		sbx_stop, sbx_destroy.
+ *		sbx_stop, sbx_destroy, sbx_destroy_many.
  */
 #include "compat.h"
 
@@ -9,7 +9,9 @@
 #include "access/xlog.h"
 #include "flow/call.h"
 #include "flow/cleanup.h"
+#include "flow/many.h"
 #include "flow/sandbox.h"
+#include "funcapi.h"
 #include "miscadmin.h"
 #include "observe/event.h"
 #include "tcop/utility.h"
@@ -190,6 +192,22 @@ sbx_stop(PG_FUNCTION_ARGS)
 
 /* --- sbx_destroy ----------------------------------------------------------------------- */
 
+/* It is gone, by the provider's word; true = just now. */
+static bool
+record_destroyed(const SbxSandbox *sandbox, const SbxOp *op)
+{
+	const SbxMapping *mapping = sandbox->mapping;
+	SbxPending *pending = sbx_cleanup_find(mapping->id);
+
+	/* Made by this very transaction: nothing is left for its abort to destroy. */
+	if (pending != NULL)
+		sbx_cleanup_resolved(pending);
+	sbx_event_emit(SBX_EVENT_DESTROY_FINISHED, mapping->id, mapping->provider_id, 0,
+	               NULL, SBX_UNSET, SBX_TRUE);
+	sbx_mapping_delete(mapping->id);
+	return *(const SbxDestroyResult *) op->result == SBX_DESTROY_DONE;
+}
+
 /*
  * sbx_destroy(id text) returns boolean
  *		true = destroyed now, false = the provider says it was gone; both delete
@@ -201,27 +219,73 @@ PG_FUNCTION_INFO_V1(sbx_destroy);
 Datum
 sbx_destroy(PG_FUNCTION_ARGS)
 {
-	char *id = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	SbxSandbox sandbox;
-	SbxPending *pending;
 	SbxCall call;
 	SbxOp *op;
 	bool was_there;
 
 	sbx_session_begin(&call);
 	sbx_session_refuse_effects("sbx_destroy()");
-	sbx_sandbox_open(id, &sandbox);
+	sbx_sandbox_open(text_to_cstring(PG_GETARG_TEXT_PP(0)), &sandbox);
 	op = sandbox.kind->destroy(&sandbox.access.account, &sandbox.target, DESTROY_MS);
 	op = sbx_sandbox_run(&sandbox, op);
-	was_there = *(SbxDestroyResult *) op->result == SBX_DESTROY_DONE;
-
-	/* Made by this very transaction: nothing is left for its abort to destroy. */
-	pending = sbx_cleanup_find(id);
-	if (pending != NULL)
-		sbx_cleanup_resolved(pending);
-	sbx_event_emit(SBX_EVENT_DESTROY_FINISHED, id, sandbox.mapping->provider_id, 0,
-	               NULL, SBX_UNSET, SBX_TRUE);
-	sbx_mapping_delete(id);
+	was_there = record_destroyed(&sandbox, op);
 	sbx_session_end(&call);
 	PG_RETURN_BOOL(was_there);
+}
+
+/* --- sbx_destroy_many ------------------------------------------------------------------ */
+
+static SbxOp *
+make_destroy(SbxSandbox *sandbox, void *arg)
+{
+	return sandbox->kind->destroy(&sandbox->access.account, &sandbox->target,
+	                              DESTROY_MS);
+}
+
+static void
+put_destroyed(const SbxMember *member, void *arg)
+{
+	ReturnSetInfo *result = arg;
+	Datum values[4] = {CStringGetTextDatum(member->id)};
+	bool nulls[4] = {false, true, true, true};
+
+	if (member->error_code != NULL)
+	{
+		values[2] = CStringGetTextDatum(member->error_code);
+		values[3] = CStringGetTextDatum(member->error_message);
+		nulls[2] = nulls[3] = false;
+	}
+	else
+	{
+		values[1] = BoolGetDatum(record_destroyed(&member->sandbox, member->op));
+		nulls[1] = false;
+	}
+	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+}
+
+/*
+ * sbx_destroy_many(ids text[]) returns setof record (id text, destroyed boolean,
+ *					error_code text, error_message text)
+ *		sbx_destroy for many at once: a row for each id, in their order.  What goes
+ *		wrong with one stands in its row and keeps its mapping, so that the call
+ *		can be repeated, and does not touch the others.
+ *
+ *		Errors: SB001 a NULL among the ids, 25006.
+ */
+PG_FUNCTION_INFO_V1(sbx_destroy_many);
+Datum
+sbx_destroy_many(PG_FUNCTION_ARGS)
+{
+	SbxManyWork work = {make_destroy, put_destroyed, fcinfo->resultinfo};
+	SbxCall call;
+
+	sbx_session_begin(&call);
+	sbx_session_refuse_effects("sbx_destroy_many()");
+	InitMaterializedSRF(fcinfo, 0);
+	if (PG_ARGISNULL(0))
+		sbx_call_refuse("ids", SBX_REASON_MISSING);
+	sbx_many_run(PG_GETARG_ARRAYTYPE_P(0), &work);
+	sbx_session_end(&call);
+	return (Datum) 0;
 }

@@ -6,7 +6,9 @@
 #include "compat.h"
 
 #include "flow/call.h"
+#include "flow/many.h"
 #include "flow/sandbox.h"
+#include "funcapi.h"
 #include "miscadmin.h"
 #include "tcop/utility.h"
 #include "utils/builtins.h"
@@ -161,6 +163,85 @@ sbx_run_script(PG_FUNCTION_ARGS)
 	values[4] = BoolGetDatum(result->truncated);
 	sbx_session_end(&call);
 	PG_RETURN_DATUM(sbx_call_row(fcinfo, values, nulls));
+}
+
+/* --- sbx_run_script_many -------------------------------------------------------------- */
+
+#define MANY_COLUMNS 8
+
+typedef struct ManyScripts
+{
+	SbxRunInput input; /* but for its run id, which each has for itself */
+	ReturnSetInfo *result;
+} ManyScripts;
+
+static SbxOp *
+make_script(SbxSandbox *sandbox, void *arg)
+{
+	SbxRunInput input = ((ManyScripts *) arg)->input;
+
+	input.run_id = new_run_id();
+	return sandbox->kind->run_script(&sandbox->access.account, &sandbox->target,
+	                                 &input);
+}
+
+static void
+put_script(const SbxMember *member, void *arg)
+{
+	ReturnSetInfo *result = ((ManyScripts *) arg)->result;
+	Datum values[MANY_COLUMNS] = {CStringGetTextDatum(member->id)};
+	bool nulls[MANY_COLUMNS] = {false, true, true, true, true, true, true, true};
+
+	if (member->error_code != NULL)
+	{
+		values[6] = CStringGetTextDatum(member->error_code);
+		values[7] = CStringGetTextDatum(member->error_message);
+		nulls[6] = nulls[7] = false;
+	}
+	else
+	{
+		const SbxRunResult *run = member->op->result;
+
+		stream_values(run, &values[1]);
+		values[4] = Int32GetDatum(run->exit_code);
+		values[5] = BoolGetDatum(run->truncated);
+		memset(&nulls[1], 0, sizeof(bool) * 5);
+		nulls[4] = !run->has_exit_code;
+	}
+	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+}
+
+/*
+ * sbx_run_script_many(ids text[], command text, env jsonb, cwd text, timeout interval,
+ *					   session text) returns setof record (id text, output text,
+ *					   stdout text, stderr text, exit_code integer,
+ *					   truncated boolean, error_code text, error_message text)
+ *		The same script in many sandboxes at once: a row for each id, in their
+ *		order.  What goes wrong with one stands in its row (error_code is the
+ *		SQLSTATE that sbx_run_script would have raised), and does not touch the
+ *		others.  The arguments are those of sbx_run_script.
+ *
+ *		Errors: SB001 invalid argument or a NULL among the ids, 25006.
+ */
+PG_FUNCTION_INFO_V1(sbx_run_script_many);
+Datum
+sbx_run_script_many(PG_FUNCTION_ARGS)
+{
+	ManyScripts scripts;
+	SbxManyWork work = {make_script, put_script, &scripts};
+	SbxCall call;
+
+	sbx_session_begin(&call);
+	sbx_session_refuse_effects("sbx_run_script_many()");
+	InitMaterializedSRF(fcinfo, 0);
+	scripts.result = (ReturnSetInfo *) fcinfo->resultinfo;
+	if (PG_ARGISNULL(0))
+		sbx_call_refuse("ids", SBX_REASON_MISSING);
+	script_input(fcinfo, DEFAULT_SCRIPT_MS, &scripts.input);
+	scripts.input.session = sbx_call_session_name(fcinfo, 5, "session");
+	sbx_many_run(PG_GETARG_ARRAYTYPE_P(0), &work);
+	sbx_session_end(&call);
+	return (Datum) 0;
 }
 
 /* --- in the background ---------------------------------------------------------------- */

@@ -163,8 +163,16 @@ sbx_session_abort_engine(void)
 void
 sbx_session_run(SbxOp *op)
 {
+	sbx_session_run_many(&op, 1, NULL, NULL);
+}
+
+void
+sbx_session_run_many(SbxOp **ops, int count, SbxEngineReport *report, void *report_arg)
+{
+	if (count == 0)
+		return;
 	sbx_session_prepare_engines();
-	sbx_engine_run(main_engine, &op, 1, sbx_session_settings());
+	sbx_engine_run(main_engine, ops, count, sbx_session_settings(), report, report_arg);
 }
 
 /* --- access and operations ----------------------------------------------------- */

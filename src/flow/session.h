@@ -58,6 +58,10 @@ extern SbxEngine *sbx_session_abort_engine(void);
 /* Run one operation to its end.  Raises only what the server raises. */
 extern void sbx_session_run(SbxOp *op);
 
+/* The same for any number at once; report as for sbx_engine_run. */
+extern void
+sbx_session_run_many(SbxOp **ops, int count, SbxEngineReport *report, void *report_arg);
+
 /* A provider with its credential, ready for its operations. */
 typedef struct SbxAccess
 {

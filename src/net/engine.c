@@ -403,13 +403,25 @@ start_all(SbxEngine *engine)
 		step(&engine->transfers[i], sbx_libcurl_now());
 }
 
+static int
+count_finished(const SbxEngine *engine)
+{
+	int finished = 0;
+
+	for (int i = 0; i < engine->count; i++)
+		finished += engine->transfers[i].finished;
+	return finished;
+}
+
 static void
-drive(SbxEngine *engine)
+drive(SbxEngine *engine, SbxOp *const *ops, SbxEngineReport *report, void *report_arg)
 {
 	start_all(engine);
 	while (!advance_by_time(engine))
 	{
 		CHECK_FOR_INTERRUPTS();
+		if (report != NULL)
+			report(report_arg, ops, engine->count, count_finished(engine));
 		if (!wait_for_events(engine))
 			proc_exit(1);
 		CHECK_FOR_INTERRUPTS();
@@ -420,7 +432,8 @@ drive(SbxEngine *engine)
 
 void
 sbx_engine_run(SbxEngine *engine, SbxOp **ops, int count,
-               const SbxEngineSettings *settings)
+               const SbxEngineSettings *settings, SbxEngineReport *report,
+               void *report_arg)
 {
 	Assert(!engine->busy);
 	engine->aborting = false;
@@ -428,7 +441,7 @@ sbx_engine_run(SbxEngine *engine, SbxOp **ops, int count,
 		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
 	PG_TRY();
 	{
-		drive(engine);
+		drive(engine, ops, report, report_arg);
 	}
 	PG_FINALLY();
 	{

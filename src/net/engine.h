@@ -36,13 +36,17 @@ extern SbxEngine *sbx_engine_create(void);
  */
 extern bool sbx_engine_is_busy(const SbxEngine *engine);
 
+/* Told now and then while a run goes on, and may raise; finished is how many have. */
+typedef void SbxEngineReport(void *arg, SbxOp *const *ops, int count, int finished);
+
 /*
- * Run operations until each has finished or its time is over.  Honours cancel,
+ * Run operations until each has finished or its time is over; report may be NULL.  Honours cancel,
  * statement_timeout and termination, which are raised by the server itself as
  * ever; all transfers are then abandoned.
  */
 extern void sbx_engine_run(SbxEngine *engine, SbxOp **ops, int count,
-                           const SbxEngineSettings *settings);
+                           const SbxEngineSettings *settings, SbxEngineReport *report,
+                           void *report_arg);
 
 /*
  * The same for transaction abort: raises nothing, takes no interrupts and ends

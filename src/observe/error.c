@@ -105,6 +105,22 @@ sbx_error_document(SbxDocument document, const char *path, SbxReason reason,
 	pg_unreachable();
 }
 
+bool
+sbx_error_is_interrupt(int sqlerrcode)
+{
+	switch (sqlerrcode)
+	{
+		case ERRCODE_QUERY_CANCELED:
+		case ERRCODE_ADMIN_SHUTDOWN:
+		case ERRCODE_CRASH_SHUTDOWN:
+		case ERRCODE_CANNOT_CONNECT_NOW:
+		case ERRCODE_DATABASE_DROPPED:
+		case ERRCODE_IDLE_SESSION_TIMEOUT:
+			return true;
+	}
+	return false;
+}
+
 void
 sbx_error_not_built(const char *what)
 {

@@ -74,6 +74,9 @@ extern void sbx_error_document(SbxDocument document, const char *path, SbxReason
  */
 extern void sbx_error_not_built(const char *what) pg_attribute_noreturn();
 
+/* Cancel, statement_timeout, termination: nobody's to swallow, or to sit on. */
+extern bool sbx_error_is_interrupt(int sqlerrcode);
+
 /* One sentence "Perhaps you meant "x"." for the nearest name, or NULL. */
 extern char *
 sbx_error_nearest_hint(const char *given, const char *const *names, int count);

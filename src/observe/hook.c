@@ -4,6 +4,8 @@
  */
 #include "observe/hook.h"
 
+#include "observe/error.h"
+
 #include "access/htup_details.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
@@ -217,23 +219,6 @@ execute(HookPlan *plan, Jsonb *argument, MemoryContext context)
 	return result;
 }
 
-/* Cancel, statement_timeout, termination: not ours to swallow. */
-static bool
-is_interrupt(const ErrorData *error)
-{
-	switch (error->sqlerrcode)
-	{
-		case ERRCODE_QUERY_CANCELED:
-		case ERRCODE_ADMIN_SHUTDOWN:
-		case ERRCODE_CRASH_SHUTDOWN:
-		case ERRCODE_CANNOT_CONNECT_NOW:
-		case ERRCODE_DATABASE_DROPPED:
-		case ERRCODE_IDLE_SESSION_TIMEOUT:
-			return true;
-	}
-	return false;
-}
-
 static void
 remember(HookScope *scope)
 {
@@ -295,7 +280,7 @@ call(HookPlan *plan, Jsonb *argument, Jsonb **result)
 
 	*result = NULL;
 	forget_plan_if_stale(plan);
-	if (is_interrupt(error))
+	if (sbx_error_is_interrupt(error->sqlerrcode))
 		ReThrowError(error);
 	FreeErrorData(error);
 	return false;

@@ -1,0 +1,175 @@
+/*
+ * many.c
+ *		The same operation on many sandboxes at once.
+ */
+#include "flow/many.h"
+
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "flow/call.h"
+#include "flow/failure.h"
+#include "miscadmin.h"
+#include "observe/error.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/timestamp.h"
+
+/* At once: each may use a socket, and memory for what it is answered. */
+#define BATCH 100
+
+static bool report_progress = false;
+
+void
+sbx_many_define_gucs(void)
+{
+	DefineCustomBoolVariable("sbx_router.progress",
+	                         "Reports how far a call for many sandboxes has got.",
+	                         "As notices, at most one each second.", &report_progress,
+	                         false, PGC_USERSET, 0, NULL, NULL, NULL);
+}
+
+/* --- progress ----------------------------------------------------------------------- */
+
+typedef struct Progress
+{
+	int total;
+	int done; /* of earlier batches */
+	int failed;
+	TimestampTz last; /* when it was told */
+} Progress;
+
+/* While a batch is under way. */
+static void
+tell_progress(void *arg, SbxOp *const *ops, int count, int finished)
+{
+	Progress *progress = arg;
+	TimestampTz now = GetCurrentTimestamp();
+	int failed = progress->failed;
+
+	if (!report_progress || !TimestampDifferenceExceeds(progress->last, now, 1000))
+		return;
+	for (int i = 0; i < count; i++)
+		failed += ops[i]->failure.phase != SBX_PHASE_NONE && !ops[i]->succeeded;
+	progress->last = now;
+	ereport(NOTICE, (errmsg("%d of %d done, %d failed", progress->done + finished,
+	                        progress->total, failed)));
+}
+
+/* --- one of them -------------------------------------------------------------------- */
+
+static void
+fail_member(SbxMember *member, int sqlerrcode, const char *message)
+{
+	member->error_code = pstrdup(unpack_sql_state(sqlerrcode));
+	member->error_message = message;
+}
+
+/* An error of one is not the others': hence a subtransaction, for what it looks up. */
+static void
+open_member(SbxMember *member)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	ErrorData *volatile error = NULL;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		sbx_sandbox_open(member->id, &member->sandbox);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	if (error == NULL)
+		return;
+	if (sbx_error_is_interrupt(error->sqlerrcode))
+		ReThrowError(error);
+	fail_member(member, error->sqlerrcode, error->message);
+}
+
+/* --- a batch ------------------------------------------------------------------------ */
+
+static void
+run_batch(SbxMember *members, int count, const SbxManyWork *work, Progress *progress)
+{
+	SbxOp *ops[BATCH];
+	int op_count = 0;
+
+	for (int i = 0; i < count; i++)
+	{
+		SbxMember *member = &members[i];
+
+		CHECK_FOR_INTERRUPTS();
+		open_member(member);
+		if (member->error_code != NULL)
+			continue;
+		member->op = sbx_session_hold(work->make(&member->sandbox, work->arg),
+		                              member->sandbox.access.credential);
+		ops[op_count++] = member->op;
+	}
+	sbx_session_run_many(ops, op_count, tell_progress, progress);
+	for (int i = 0; i < count; i++)
+	{
+		SbxMember *member = &members[i];
+
+		if (member->op != NULL && !member->op->succeeded)
+			fail_member(member, SBX_ERRCODE_PROVIDER_RUNTIME,
+			            sbx_failure_message(member->op, member->id));
+		progress->failed += member->error_code != NULL;
+		work->take(member, work->arg);
+	}
+	progress->done += count;
+}
+
+static char **
+read_ids(ArrayType *array, int *count)
+{
+	Datum *elements;
+	bool *nulls;
+	char **ids;
+
+	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &elements, &nulls,
+	                  count);
+	ids = palloc(sizeof(char *) * (*count + 1));
+	for (int i = 0; i < *count; i++)
+	{
+		if (nulls[i])
+			sbx_call_refuse("ids", SBX_REASON_MISSING);
+		ids[i] = TextDatumGetCString(elements[i]);
+	}
+	return ids;
+}
+
+void
+sbx_many_run(ArrayType *array, const SbxManyWork *work)
+{
+	Progress progress = {.last = GetCurrentTimestamp()};
+	char **ids = read_ids(array, &progress.total);
+	MemoryContext context = AllocSetContextCreate(
+	    CurrentMemoryContext, "sbx_router batch", ALLOCSET_DEFAULT_SIZES);
+
+	for (int first = 0; first < progress.total; first += BATCH)
+	{
+		MemoryContext caller = MemoryContextSwitchTo(context);
+		int count = Min(BATCH, progress.total - first);
+		SbxMember *members = palloc0(sizeof(SbxMember) * count);
+
+		for (int i = 0; i < count; i++)
+			members[i].id = ids[first + i];
+		run_batch(members, count, work, &progress);
+		MemoryContextSwitchTo(caller);
+		MemoryContextReset(context);
+	}
+	MemoryContextDelete(context);
+}

@@ -1,0 +1,41 @@
+/*
+ * many.h
+ *		The same operation on many sandboxes at once.
+ */
+#ifndef SBX_MANY_H
+#define SBX_MANY_H
+
+#include "flow/sandbox.h"
+#include "utils/array.h"
+
+/* Called by _PG_init. */
+extern void sbx_many_define_gucs(void);
+
+/* One of the sandboxes; when there is no error, op has succeeded. */
+typedef struct SbxMember
+{
+	char *id; /* as it was given */
+	SbxSandbox sandbox;
+	SbxOp *op;
+	const char *error_code; /* SQLSTATE; NULL = no error */
+	const char *error_message;
+} SbxMember;
+
+typedef struct SbxManyWork
+{
+	/* The operation for one; NULL means out of memory. */
+	SbxOp *(*make)(SbxSandbox *sandbox, void *arg);
+
+	/* What came of it; everything of the member is gone afterwards. */
+	void (*take)(const SbxMember *member, void *arg);
+	void *arg;
+} SbxManyWork;
+
+/*
+ * Do it with every id, at most a hundred at once; take is called in the order of the
+ * ids.  What goes wrong with one is its own error and does not touch the others.
+ * Raises SB001 for a NULL among the ids, and what the server raises (cancel, timeouts).
+ */
+extern void sbx_many_run(ArrayType *ids, const SbxManyWork *work);
+
+#endif /* SBX_MANY_H */
