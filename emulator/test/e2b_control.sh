@@ -112,6 +112,7 @@ is $? 0 'e2b list: there is a next page'
 key=lister e2b "$sandboxes?limit=2&nextToken=$next"
 like "$body" '"n":"l1"' 'e2b list: the next page has the rest'
 unlike "$body" '"n":"l2"' 'e2b list: and nothing twice'
+is "$(header x-total-running)" '' 'e2b list: how many run is told once'
 is "$(header x-next-token)" '' 'e2b list: and is the last'
 key=lister e2b "$sandboxes?limit=2&order=asc&nextToken=$next"
 is "$code" 400 'e2b list: no next page in another order'
