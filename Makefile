@@ -9,6 +9,7 @@ OBJS = \
 	src/core/jsonwalk.o \
 	src/core/jsonwrite.o \
 	src/core/names.o \
+	src/core/isotime.o \
 	src/core/normalize.o \
 	src/core/vocabulary.o \
 	src/core/request.o \
@@ -30,6 +31,7 @@ OBJS = \
 	src/observe/error.o \
 	src/observe/event.o \
 	src/observe/hook.o \
+	src/flow/call.o \
 	src/flow/session.o \
 	src/flow/cleanup.o \
 	src/flow/events.o \
@@ -40,7 +42,11 @@ OBJS = \
 	src/flow/registration.o \
 	src/flow/policy.o \
 	src/flow/provision.o \
+	src/flow/sandbox.o \
 	src/flow/runtime.o \
+	src/flow/script.o \
+	src/flow/files.o \
+	src/flow/find.o \
 	src/flow/explain.o \
 	src/flow/builder.o \
 	providers/kinds.o \
@@ -48,11 +54,16 @@ OBJS = \
 	providers/daytona.o \
 	providers/daytona_toolbox.o \
 	providers/daytona_launch.o \
+	providers/daytona_ready.o \
+	providers/daytona_look.o \
+	providers/daytona_power.o \
 	providers/daytona_run.o \
+	providers/daytona_background.o \
+	providers/daytona_files.o \
 	providers/daytona_destroy.o
 
 # The suites that need no emulator and no network.
-REGRESS = install registration policy credentials requests routing names registry vectors errors privileges triggers events
+REGRESS = install registration policy credentials requests routing names registry vectors errors operations privileges triggers events
 REGRESS_OPTS = --inputdir=. --load-extension=sbx_router
 
 ISOLATION = concurrent_registration

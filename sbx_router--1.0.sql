@@ -324,12 +324,36 @@ CREATE FUNCTION sbx_provision(request jsonb DEFAULT '{}', policy text DEFAULT NU
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
 COMMENT ON FUNCTION sbx_provision(jsonb, text, text) IS 'launch a sandbox on the best eligible pool and wait until it is ready';
 
+CREATE FUNCTION sbx_provision_detached(request jsonb DEFAULT '{}', policy text DEFAULT NULL, id text DEFAULT NULL) RETURNS sbx_id
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION sbx_provision_detached(jsonb, text, text) IS 'launch a sandbox on the best eligible pool without waiting until it is ready';
+
+CREATE FUNCTION sbx_wait_ready(id text, timeout interval DEFAULT '2 min') RETURNS boolean
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION sbx_wait_ready(text, interval) IS 'wait until a sandbox accepts commands: true = it does, false = not yet';
+
 CREATE FUNCTION sbx_get(
 	INOUT id text, OUT provider_id text, OUT provider_sandbox_id text, OUT name text,
 	OUT labels jsonb, OUT state text, OUT created_at timestamptz
 ) RETURNS record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE STRICT COST 100000;
 COMMENT ON FUNCTION sbx_get(text) IS 'what is known about a sandbox, with its state at the provider now';
+
+CREATE FUNCTION sbx_find(
+	provider text, labels jsonb,
+	OUT sbx_id text, OUT provider_sandbox_id text, OUT name text,
+	OUT labels jsonb, OUT state text, OUT created_at timestamptz
+) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000 ROWS 100;
+COMMENT ON FUNCTION sbx_find(text, jsonb) IS 'the sandboxes of the account at a provider that have all these labels';
+
+CREATE FUNCTION sbx_start(id text) RETURNS void
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE STRICT COST 100000;
+COMMENT ON FUNCTION sbx_start(text) IS 'start a stopped sandbox and wait until it accepts commands';
+
+CREATE FUNCTION sbx_stop(id text) RETURNS void
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE STRICT COST 100000;
+COMMENT ON FUNCTION sbx_stop(text) IS 'stop a sandbox; sbx_start() starts it again';
 
 CREATE FUNCTION sbx_run_script(
 	id text, command text, env jsonb DEFAULT '{}', cwd text DEFAULT NULL,
@@ -338,6 +362,33 @@ CREATE FUNCTION sbx_run_script(
 ) RETURNS record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
 COMMENT ON FUNCTION sbx_run_script(text, text, jsonb, text, interval, text) IS 'run a script in a sandbox and wait for its end';
+
+CREATE FUNCTION sbx_start_script(
+	id text, command text, env jsonb DEFAULT '{}', cwd text DEFAULT NULL,
+	timeout interval DEFAULT NULL, session text DEFAULT NULL,
+	OUT session_id text, OUT command_id text, OUT reconciled boolean
+) RETURNS record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION sbx_start_script(text, text, jsonb, text, interval, text) IS 'start a script in a sandbox and do not wait for its end';
+
+CREATE FUNCTION sbx_script_status(id text, session_id text, command_id text) RETURNS integer
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION sbx_script_status(text, text, text) IS 'exit code of a script that was started; NULL = still running';
+
+CREATE FUNCTION sbx_script_logs(
+	id text, session_id text, command_id text,
+	OUT output text, OUT stdout text, OUT stderr text, OUT truncated boolean
+) RETURNS record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE STRICT COST 100000;
+COMMENT ON FUNCTION sbx_script_logs(text, text, text) IS 'what a script that was started has written so far';
+
+CREATE FUNCTION sbx_upload(id text, path text, content bytea) RETURNS void
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE STRICT COST 100000;
+COMMENT ON FUNCTION sbx_upload(text, text, bytea) IS 'write a file in a sandbox';
+
+CREATE FUNCTION sbx_download(id text, path text) RETURNS bytea
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE STRICT COST 100000;
+COMMENT ON FUNCTION sbx_download(text, text) IS 'read a file of a sandbox';
 
 CREATE FUNCTION sbx_destroy(id text) RETURNS boolean
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE STRICT COST 100000;
@@ -374,8 +425,13 @@ REVOKE ALL ON FUNCTION
 	sbx_credential_input_begin(), sbx_credential_input_row(),
 	sbx_route(jsonb, text), sbx_route_explain(jsonb, text, boolean, boolean),
 	sbx_route_explain_text(jsonb, text), sbx_check_request(jsonb),
-	sbx_new_id(), sbx_provision(jsonb, text, text), sbx_get(text),
-	sbx_run_script(text, text, jsonb, text, interval, text), sbx_destroy(text),
+	sbx_new_id(), sbx_provision(jsonb, text, text), sbx_provision_detached(jsonb, text, text),
+	sbx_wait_ready(text, interval), sbx_get(text), sbx_find(text, jsonb),
+	sbx_start(text), sbx_stop(text), sbx_destroy(text),
+	sbx_run_script(text, text, jsonb, text, interval, text),
+	sbx_start_script(text, text, jsonb, text, interval, text),
+	sbx_script_status(text, text, text), sbx_script_logs(text, text, text),
+	sbx_upload(text, text, bytea), sbx_download(text, text),
 	sbx_recent_events()
 FROM PUBLIC;
 REVOKE ALL ON TYPE sbx_secret, sbx_id FROM PUBLIC;

@@ -14,8 +14,8 @@
 #include "multipart.h"
 #include "options.h"
 
-/* The longest file that is read back. */
-#define DOWNLOAD_LIMIT (64 << 20)
+/* The longest file that is read back; more than can be sent. */
+#define DOWNLOAD_LIMIT (256 << 20)
 
 #define BOUNDARY "DAYTONA-FILE-BOUNDARY"
 
@@ -324,18 +324,33 @@ bulk_free(void *state)
 	free(bulk);
 }
 
+static bool
+is_plain(const char *path)
+{
+	for (; *path != '\0'; path++)
+		if (*path < ' ' || *path > '~' || *path == '"' || *path == '\\')
+			return false;
+	return true;
+}
+
+/*
+ * The client wants to see the path it asked for.  It takes what is in quotes
+ * for Latin-1 and as it is, so other paths have to be written as in RFC 5987.
+ */
 static void
 bulk_part_header(EmuText *body, const char *name, const char *path)
 {
-	emu_text_add(body, "--" BOUNDARY "\r\nContent-Disposition: form-data; name=\"");
-	emu_text_add(body, name);
-	emu_text_add(body, "\"; filename=\"");
-	for (; *path != '\0'; path++)
-		if (*path == '"' || *path == '\r' || *path == '\n')
+	emu_text_format(
+	    body, "--" BOUNDARY "\r\nContent-Disposition: form-data; name=\"%s\"; ", name);
+	if (is_plain(path))
+		emu_text_format(body, "filename=\"%s\"\r\n", path);
+	else
+	{
+		emu_text_add(body, "filename*=utf-8''");
+		for (; *path != '\0'; path++)
 			emu_text_format(body, "%%%02X", (unsigned char) *path);
-		else
-			emu_text_append(body, path, 1);
-	emu_text_add(body, "\"\r\n");
+		emu_text_add(body, "\r\n");
+	}
 }
 
 static void

@@ -29,6 +29,67 @@ struct DaytonaFollower
 	EmuRequest *request;  /* gets plain text */
 };
 
+/*
+ * Reading
+ */
+
+/* Returns 1 or 2 if a marker is at this place, else 0. */
+static int
+marker_at(const EmuText *frames, size_t place)
+{
+	if (place + 3 > frames->length)
+		return 0;
+	if (memcmp(frames->data + place, "\1\1\1", 3) == 0)
+		return 1;
+	return memcmp(frames->data + place, "\2\2\2", 3) == 0 ? 2 : 0;
+}
+
+/* Both targets may be the same. */
+void
+daytona_log_split(const EmuText *frames, EmuText *output, EmuText *errors)
+{
+	EmuText *target = NULL;
+	size_t start = 0;
+	size_t place = 0;
+
+	while (place < frames->length)
+	{
+		int marker = marker_at(frames, place);
+
+		if (marker == 0)
+		{
+			place++;
+			continue;
+		}
+		if (target != NULL)
+			emu_text_append(target, frames->data + start, place - start);
+		target = marker == 1 ? output : errors;
+		place += 3;
+		start = place;
+	}
+	if (target != NULL)
+		emu_text_append(target, frames->data + start, place - start);
+}
+
+/*
+ * Following
+ */
+
+/*
+ * The official client joins a marker that was cut in two, but not one that is
+ * the very end of a message; the provider itself does not send such ones.
+ */
+static size_t
+message_length(const EmuText *news, size_t sent)
+{
+	size_t length = news->length - sent;
+
+	if (length <= MESSAGE_SIZE)
+		return length;
+	return marker_at(news, sent + MESSAGE_SIZE - 3) != 0 ? MESSAGE_SIZE - 1
+	                                                     : MESSAGE_SIZE;
+}
+
 static void
 follower_feed(DaytonaFollower *follower, size_t start)
 {
@@ -37,13 +98,15 @@ follower_feed(DaytonaFollower *follower, size_t start)
 	    .length = follower->log->frames.length - start,
 	};
 	EmuText plain = {0};
+	size_t length;
 
 	if (follower->socket != NULL)
 	{
-		for (size_t sent = 0; sent < news.length; sent += MESSAGE_SIZE)
-			emu_websocket_send(follower->socket, true, news.data + sent,
-			                   news.length - sent < MESSAGE_SIZE ? news.length - sent
-			                                                     : MESSAGE_SIZE);
+		for (size_t sent = 0; sent < news.length; sent += length)
+		{
+			length = message_length(&news, sent);
+			emu_websocket_send(follower->socket, true, news.data + sent, length);
+		}
 		return;
 	}
 	daytona_log_split(&news, &plain, &plain);
@@ -193,46 +256,4 @@ daytona_log_free(DaytonaLog *log)
 	emu_text_free(&log->frames);
 	emu_text_free(&log->partial[0]);
 	emu_text_free(&log->partial[1]);
-}
-
-/*
- * Reading
- */
-
-/* Returns 1 or 2 if a marker is at this place, else 0. */
-static int
-marker_at(const EmuText *frames, size_t place)
-{
-	if (place + 3 > frames->length)
-		return 0;
-	if (memcmp(frames->data + place, "\1\1\1", 3) == 0)
-		return 1;
-	return memcmp(frames->data + place, "\2\2\2", 3) == 0 ? 2 : 0;
-}
-
-/* Both targets may be the same. */
-void
-daytona_log_split(const EmuText *frames, EmuText *output, EmuText *errors)
-{
-	EmuText *target = NULL;
-	size_t start = 0;
-	size_t place = 0;
-
-	while (place < frames->length)
-	{
-		int marker = marker_at(frames, place);
-
-		if (marker == 0)
-		{
-			place++;
-			continue;
-		}
-		if (target != NULL)
-			emu_text_append(target, frames->data + start, place - start);
-		target = marker == 1 ? output : errors;
-		place += 3;
-		start = place;
-	}
-	if (target != NULL)
-		emu_text_append(target, frames->data + start, place - start);
 }

@@ -491,7 +491,8 @@ send_input(EmuRequest *request, SessionCommand *command)
 	if (!json_is_string(data))
 		daytona_toolbox_refuse(request, 400, NULL, "data is required");
 	else if (command->ended)
-		daytona_toolbox_refuse(request, 410, NULL, "command has already ended");
+		daytona_toolbox_refuse(request, 410, "COMMAND_ALREADY_COMPLETED",
+		                       "command has already ended");
 	else
 	{
 		if (command->process != NULL)

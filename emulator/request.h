@@ -98,7 +98,8 @@ struct EmuRequest
 	bool stream_waits; /* suspended because all there is has been sent */
 	bool stream_ended;
 
-	EmuWebSocket *websocket; /* if a handshake was answered, see websocket.h */
+	EmuWebSocket *websocket; /* while a handshake is answered, see websocket.h */
+	bool handed_over;        /* the connection, to the WebSocket */
 };
 
 /* Reading; header values belong to the request. */

@@ -30,8 +30,8 @@
 #include "requestlog.h"
 #include "websocket.h"
 
-/* The largest upload of the contracts is 9 MiB; JSON and base64 swell it. */
-#define BODY_LIMIT ((size_t) 64 << 20)
+/* Larger than any file that is sent here; JSON and base64 swell it. */
+#define BODY_LIMIT ((size_t) 160 << 20)
 
 /*
  * Room for request headers; a listing query carries labels as JSON.  Not
@@ -174,7 +174,7 @@ emu_server_abandon_all(const EmuRequest *spare)
 	for (EmuRequest *request = server.suspended; request != NULL; request = next)
 	{
 		next = request->next_suspended;
-		if (request != spare)
+		if (spare == NULL || request != spare)
 			request_abandon(request);
 	}
 }
@@ -611,6 +611,25 @@ server_call(void *context, struct MHD_Connection *connection, const char *url,
 	return request_deliver(request);
 }
 
+/* Nobody may wait for it or know it any more. */
+static void
+request_detach(EmuRequest *request)
+{
+	emu_lock();
+	if (request->suspended)
+		request_unlist(request);
+	if (request->forget != NULL)
+		request->forget(request->owner);
+	if (request->websocket != NULL)
+		emu_websocket_drop(request->websocket);
+	emu_fault_release(request);
+	emu_unlock();
+}
+
+/*
+ * After a WebSocket libmicrohttpd calls this with a lock of its own held, under
+ * which ours must not be taken; such a request has been detached long ago.
+ */
 static void
 server_request_completed(void *context, struct MHD_Connection *connection, void **state,
                          enum MHD_RequestTerminationCode code)
@@ -623,15 +642,8 @@ server_request_completed(void *context, struct MHD_Connection *connection, void 
 	if (request == NULL)
 		return;
 	*state = NULL;
-	emu_lock();
-	if (request->suspended)
-		request_unlist(request);
-	if (request->forget != NULL)
-		request->forget(request->owner);
-	if (request->websocket != NULL)
-		emu_websocket_request_over(request->websocket);
-	emu_fault_release(request);
-	emu_unlock();
+	if (!request->handed_over)
+		request_detach(request);
 	emu_text_free(&request->body);
 	emu_text_free(&request->answer.body);
 	emu_text_free(&request->answer.headers);

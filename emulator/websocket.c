@@ -4,18 +4,21 @@
  *
  * libmicrohttpd sends the handshake and then hands the connection over; from
  * then on the reactor watches it and wslay frames and unframes the messages.
- * A socket belongs to its request, which is over only when libmicrohttpd has
- * got the connection back, whatever happened to it.
+ * Until it is handed over a socket belongs to its request, afterwards to
+ * itself.
  */
 #include "websocket.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <unistd.h>
 #include <wslay/wslay.h>
 
+#include "faults.h"
 #include "provider.h"
 #include "sha1.h"
 
@@ -39,9 +42,9 @@ struct EmuWebSocket
 	void *owner; /* NULL once it is not interested any more */
 	char *accept;
 	wslay_event_context_ptr frames;
-	struct MHD_UpgradeResponseHandle *upgrade; /* NULL unless open */
+	struct MHD_UpgradeResponseHandle *upgrade; /* NULL until it is open */
 	int fd;
-	int carrier; /* the connection itself; another one with TLS */
+	int carrier; /* a duplicate of what carries it, if that is TLS, else -1 */
 	EmuWatch watch;
 	EmuTimer goodbye;
 	EmuText arrived; /* came together with the request */
@@ -188,42 +191,53 @@ emu_websocket_accept(EmuRequest *request, const EmuWebSocketEvents *events, void
  * Open
  */
 
+static void
+socket_free(EmuWebSocket *socket)
+{
+	void *owner = socket->owner;
+	const EmuWebSocketEvents *events = socket->events;
+
+	emu_timer_stop(&socket->goodbye);
+	wslay_event_context_free(socket->frames);
+	emu_text_free(&socket->arrived);
+	free(socket->accept);
+	free(socket);
+	if (owner != NULL)
+		events->closed(owner);
+}
+
 /*
  * The connection goes back to libmicrohttpd, which closes it.  With TLS it
  * relays for us, and if it sees the end of our side before it is told that
  * this is all, it waits for the client to say something.  So it gets to see
- * the end of the client's side as well; the request is not over while we hold
- * the lock, hence the connection still is what it was.
+ * the end of the client's side as well; through a descriptor of our own, as
+ * its own may be closed by then.
  */
 static void
-socket_give_back(EmuWebSocket *socket)
+give_back(struct MHD_UpgradeResponseHandle *upgrade, int carrier)
 {
-	MHD_upgrade_action(socket->upgrade, MHD_UPGRADE_ACTION_CLOSE);
-	if (socket->carrier != socket->fd)
-		shutdown(socket->carrier, SHUT_RD);
-	socket->upgrade = NULL;
+	MHD_upgrade_action(upgrade, MHD_UPGRADE_ACTION_CLOSE);
+	if (carrier < 0)
+		return;
+	shutdown(carrier, SHUT_RD);
+	close(carrier);
 }
 
 static void
 socket_end(EmuWebSocket *socket)
 {
-	void *owner = socket->owner;
+	struct MHD_UpgradeResponseHandle *upgrade = socket->upgrade;
+	int carrier = socket->carrier;
 
-	emu_timer_stop(&socket->goodbye);
-	if (socket->upgrade != NULL)
-	{
-		emu_watch_stop(&socket->watch);
-		if (socket->previous != NULL)
-			socket->previous->next = socket->next;
-		else
-			open_sockets = socket->next;
-		if (socket->next != NULL)
-			socket->next->previous = socket->previous;
-		socket_give_back(socket);
-	}
-	socket->owner = NULL;
-	if (owner != NULL)
-		socket->events->closed(owner);
+	emu_watch_stop(&socket->watch);
+	if (socket->previous != NULL)
+		socket->previous->next = socket->next;
+	else
+		open_sockets = socket->next;
+	if (socket->next != NULL)
+		socket->next->previous = socket->previous;
+	socket_free(socket);
+	give_back(upgrade, carrier);
 }
 
 static void
@@ -266,21 +280,28 @@ socket_ready(void *owner, uint32_t events)
 	socket_serve(owner, (events & ~(uint32_t) EPOLLOUT) != 0);
 }
 
-/* In a thread of libmicrohttpd: the handshake is sent. */
+/*
+ * In a thread of libmicrohttpd: the handshake is sent.  It will say that the
+ * request is over while it holds a lock that it also needs to take the
+ * connection back, so nothing may be left to be done for it then.
+ */
 static void
-socket_opened(void *context, struct MHD_Connection *connection, void *request,
+socket_opened(void *context, struct MHD_Connection *connection, void *state,
               const char *extra, size_t extra_length, MHD_socket fd,
               struct MHD_UpgradeResponseHandle *upgrade)
 {
 	EmuWebSocket *socket = context;
+	EmuRequest *request = state;
+	int carrier = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)
+	                  ->connect_fd;
 
-	(void) request;
 	emu_lock();
+	emu_fault_release(request);
+	request->websocket = NULL;
+	request->handed_over = true;
 	socket->upgrade = upgrade;
 	socket->fd = fd;
-	socket->carrier =
-	    MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)
-	        ->connect_fd;
+	socket->carrier = carrier != fd ? fcntl(carrier, F_DUPFD_CLOEXEC, 0) : -1;
 	emu_text_append(&socket->arrived, extra, extra_length);
 	socket->next = open_sockets;
 	if (socket->next != NULL)
@@ -332,13 +353,9 @@ emu_websocket_close(EmuWebSocket *socket, uint16_t code)
  */
 
 void
-emu_websocket_request_over(EmuWebSocket *socket)
+emu_websocket_drop(EmuWebSocket *socket)
 {
-	socket_end(socket);
-	wslay_event_context_free(socket->frames);
-	emu_text_free(&socket->arrived);
-	free(socket->accept);
-	free(socket);
+	socket_free(socket);
 }
 
 void

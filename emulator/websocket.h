@@ -46,8 +46,8 @@ extern void emu_websocket_close(EmuWebSocket *socket, uint16_t code);
 /* For the server: the handshake of this socket as a response. */
 extern struct MHD_Response *emu_websocket_response(EmuWebSocket *socket);
 
-/* For the server: the request is over. */
-extern void emu_websocket_request_over(EmuWebSocket *socket);
+/* For the server: the request ends without the handshake having been sent. */
+extern void emu_websocket_drop(EmuWebSocket *socket);
 
 /* For the server, when it ends: none is open after this, nor will one be. */
 extern void emu_websockets_end(void);

@@ -15,6 +15,10 @@
 
 #define DAYTONA_API_URL "https://app.daytona.io/api"
 
+/* The labels that say which launch made it; the first one's value is the name. */
+#define DAYTONA_OWNER_LABEL  "sbx-router-id"
+#define DAYTONA_LAUNCH_LABEL "sbx-router-launch"
+
 /* No single exchange may eat the whole budget of an operation that can retry. */
 #define DAYTONA_EXCHANGE_MS (10 * 1000)
 
@@ -66,8 +70,10 @@ static const SbxField daytona_credentials[] = {
      "API key with write:sandboxes and delete:sandboxes"},
     {0}};
 
-static const char *const daytona_operations[] = {"launch", "get", "runScript",
-                                                 "destroy", NULL};
+static const char *const daytona_operations[] = {
+    "launch",     "launchDetached", "get",       "find",        "waitReady",
+    "start",      "stop",           "runScript", "startScript", "scriptStatus",
+    "scriptLogs", "upload",         "download",  "destroy",     NULL};
 
 const char *
 sbx_daytona_check_settings(const SbxFieldValue *settings)
@@ -91,16 +97,23 @@ const SbxProviderKind sbx_kind_daytona = {
     .operations = daytona_operations,
     .settings = sbx_daytona_settings,
     .credentials = daytona_credentials,
-
-    /* The wire can do it; there is no operation for it yet. */
-    .detached_launch = false,
+    .detached_launch = true,
     .launch_env = true,
     .launch_create_timeout = true,
     .max_labels = -1,
     .check_settings = sbx_daytona_check_settings,
     .launch = sbx_daytona_launch,
     .get = sbx_daytona_get,
+    .wait_ready = sbx_daytona_wait_ready,
+    .find = sbx_daytona_find,
+    .start = sbx_daytona_start,
+    .stop = sbx_daytona_stop,
     .run_script = sbx_daytona_run_script,
+    .start_script = sbx_daytona_start_script,
+    .script_status = sbx_daytona_script_status,
+    .script_logs = sbx_daytona_script_logs,
+    .upload = sbx_daytona_upload,
+    .download = sbx_daytona_download,
     .destroy = sbx_daytona_destroy,
 };
 
@@ -164,6 +177,12 @@ daytona_advance(SbxOp *op)
 		return sbx_daytona_fail(op, state->sent ? SBX_PHASE_PROTOCOL : SBX_PHASE_NONE,
 		                        NULL);
 
+	/* Tidying up ends where there is no memory for an address; the outcome is known. */
+	if (want == SBX_OP_WANT_HTTP && op->request.url == NULL)
+		return state->result != NULL
+		           ? sbx_op_succeed(op, state->result)
+		           : sbx_daytona_fail_noted(op, state->noted.provider_code);
+
 	/* The last step, too, may use an answer that came in time, but ask no more. */
 	if (op->expired && !finished && state->result != NULL)
 		return sbx_op_succeed(op, state->result);
@@ -210,12 +229,17 @@ sbx_daytona_fail_response(SbxOp *op, const char *code)
 	return SBX_OP_WANT_NOTHING;
 }
 
-/* Remember what went wrong and go on. */
+/*
+ * Remember what went wrong and go on.  An exchange that the end of the time cut short
+ * went no more wrong than that: what was noted before is still the reason.
+ */
 void
 sbx_daytona_note(SbxOp *op, const char *code)
 {
 	SbxDaytonaState *state = op->state;
 
+	if (op->expired && op->response.status == 0 && state->noted.phase != SBX_PHASE_NONE)
+		return;
 	sbx_daytona_fail_response(op, code);
 	state->noted = op->failure;
 }
@@ -257,14 +281,10 @@ daytona_fail_expired(SbxOp *op)
 
 /* --- requests ----------------------------------------------------------- */
 
-/*
- * Ask for one exchange; answer is the step that will look at what comes back.
- * Reads and deletes may be delivered twice.  A POST may not, unless the caller
- * says so afterwards.
- */
-SbxOpWant
-sbx_daytona_send(SbxOp *op, const char *method, const char *url, const char *body,
-                 SbxDaytonaStep *answer)
+/* content_type NULL = no body. */
+static SbxOpWant
+daytona_send_as(SbxOp *op, const char *method, const char *url, const char *accept,
+                const char *content_type, SbxDaytonaStep *answer)
 {
 	SbxDaytonaState *state = op->state;
 
@@ -276,21 +296,61 @@ sbx_daytona_send(SbxOp *op, const char *method, const char *url, const char *bod
 	 * back in another shape.
 	 */
 	if (!sbx_op_header(op, "Authorization", "Bearer ", state->api_key) ||
-	    !sbx_op_header(op, "Accept", "", "application/json") ||
+	    !sbx_op_header(op, "Accept", "", accept) ||
 	    !sbx_op_header(op, "User-Agent", "", "sbx_router/1.0") ||
 	    !sbx_op_header(op, "X-Daytona-Source", "", "sbx_router") ||
 	    !sbx_op_header(op, "X-Daytona-SDK-Version", "", "0.205.1") ||
-	    (body != NULL && !sbx_op_header(op, "Content-Type", "", "application/json")))
+	    (content_type != NULL && !sbx_op_header(op, "Content-Type", "", content_type)))
 		return state->sent ? sbx_daytona_fail(op, SBX_PHASE_NONE, NULL)
 		                   : sbx_daytona_refuse(op);
-
-	if (body != NULL)
-	{
-		op->request.body = body;
-		op->request.body_length = strlen(body);
-	}
 	state->step = answer;
 	return SBX_OP_WANT_HTTP;
+}
+
+/*
+ * Ask for one exchange; answer is the step that will look at what comes back.
+ * Reads and deletes may be delivered twice.  A POST may not, unless the caller
+ * says so afterwards.
+ */
+SbxOpWant
+sbx_daytona_send(SbxOp *op, const char *method, const char *url, const char *body,
+                 SbxDaytonaStep *answer)
+{
+	SbxOpWant want = daytona_send_as(op, method, url, "application/json",
+	                                 body == NULL ? NULL : "application/json", answer);
+
+	op->request.body = body;
+	op->request.body_length = body == NULL ? 0 : strlen(body);
+	return want;
+}
+
+/* The same for a body, or an answer, that is no JSON. */
+SbxOpWant
+sbx_daytona_send_bytes(SbxOp *op, const char *method, const char *url,
+                       const char *content_type, const char *bytes, size_t length,
+                       SbxDaytonaStep *answer)
+{
+	SbxOpWant want = daytona_send_as(op, method, url, "*/*", content_type, answer);
+
+	op->request.body = bytes;
+	op->request.body_length = length;
+	return want;
+}
+
+/* NULL also when a text is not UTF-8: jansson refuses it. */
+json_t *
+sbx_daytona_pairs(const SbxPair *pairs, int count)
+{
+	json_t *object = sbx_json_new_object();
+
+	for (int i = 0; i < count && object != NULL; i++)
+	{
+		if (json_object_set_new(object, pairs[i].key, json_string(pairs[i].value)) == 0)
+			continue;
+		json_decref(object);
+		return NULL;
+	}
+	return object;
 }
 
 /* Ask the control plane what there is now. */
@@ -459,6 +519,23 @@ sbx_daytona_take_sandbox(SbxOp *op)
 	return sandbox;
 }
 
+DaytonaOwner
+sbx_daytona_owner(const json_t *sandbox, const char *unique_name,
+                  const char *launch_token)
+{
+	const json_t *labels = json_object_get(sandbox, "labels");
+	const char *owner = sbx_json_string(labels, DAYTONA_OWNER_LABEL);
+	const char *token = sbx_json_string(labels, DAYTONA_LAUNCH_LABEL);
+
+	if (owner == NULL || strcmp(owner, unique_name) != 0)
+		return DAYTONA_STRANGER;
+	if (token == NULL && launch_token == NULL)
+		return DAYTONA_OURS;
+	return token != NULL && launch_token != NULL && strcmp(token, launch_token) == 0
+	           ? DAYTONA_OURS
+	           : DAYTONA_ANOTHER;
+}
+
 /* Now the id is known: the one thing later cleaning up cannot do without. */
 void
 sbx_daytona_adopt(SbxOp *op, const json_t *sandbox)
@@ -533,6 +610,7 @@ sbx_daytona_facts(SbxOp *op, const json_t *sandbox)
 
 	if (facts == NULL || pairs == NULL)
 		return NULL;
+	facts->sandbox_id = daytona_copy_string(op, sandbox, "id");
 	facts->state = sbx_daytona_sandbox_state(sandbox);
 	facts->name = daytona_copy_string(op, sandbox, "name");
 	facts->created_at = daytona_copy_string(op, sandbox, "createdAt");

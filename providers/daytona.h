@@ -46,12 +46,45 @@ enum
 extern const SbxField sbx_daytona_settings[];
 extern const char *sbx_daytona_check_settings(const SbxFieldValue *settings);
 
-/* The operations: daytona_launch.c, daytona_run.c, daytona_destroy.c. */
+/* daytona_launch.c */
 extern SbxOp *
 sbx_daytona_launch(const SbxAccount *account, const SbxLaunchInput *input);
+
+/* daytona_look.c */
 extern SbxOp *sbx_daytona_get(const SbxAccount *account, const SbxTarget *target);
+extern SbxOp *
+sbx_daytona_find(const SbxAccount *account, const SbxPair *labels, int label_count);
+
+/* daytona_power.c */
+extern SbxOp *sbx_daytona_wait_ready(const SbxAccount *account, const SbxTarget *target,
+                                     int64_t timeout_ms);
+extern SbxOp *sbx_daytona_start(const SbxAccount *account, const SbxTarget *target,
+                                int64_t timeout_ms);
+extern SbxOp *sbx_daytona_stop(const SbxAccount *account, const SbxTarget *target,
+                               int64_t timeout_ms);
+
+/* daytona_run.c */
 extern SbxOp *sbx_daytona_run_script(const SbxAccount *account, const SbxTarget *target,
                                      const SbxRunInput *input);
+
+/* daytona_background.c */
+extern SbxOp *
+sbx_daytona_start_script(const SbxAccount *account, const SbxTarget *target,
+                         const SbxRunInput *input);
+extern SbxOp *
+sbx_daytona_script_status(const SbxAccount *account, const SbxTarget *target,
+                          const SbxScriptTarget *script);
+extern SbxOp *
+sbx_daytona_script_logs(const SbxAccount *account, const SbxTarget *target,
+                        const SbxScriptTarget *script);
+
+/* daytona_files.c */
+extern SbxOp *sbx_daytona_upload(const SbxAccount *account, const SbxTarget *target,
+                                 const SbxUploadInput *input);
+extern SbxOp *sbx_daytona_download(const SbxAccount *account, const SbxTarget *target,
+                                   const char *path, size_t max_bytes);
+
+/* daytona_destroy.c */
 extern SbxOp *sbx_daytona_destroy(const SbxAccount *account, const SbxTarget *target,
                                   int64_t timeout_ms);
 
@@ -67,6 +100,7 @@ typedef struct SbxDaytonaState
 	const char *api_key;      /* the caller's, pinned until the op is freed */
 	const char *sandbox_url;  /* "<api>/sandbox/<id or name>" */
 	const char *toolbox_url;  /* "<toolboxProxyUrl>/<id>", checked, or NULL */
+	SbxDaytonaStep *opened;   /* what comes once the toolbox is open */
 	SbxAllocation allocation; /* what a failure now has to say; launch only */
 	bool sent;                /* anything at all */
 	bool acted;               /* the request that changes something went out */
@@ -104,6 +138,10 @@ extern void sbx_daytona_set_target(SbxOp *op, const SbxTarget *target);
 /* "answer" and "next" name the step that goes on from there. */
 extern SbxOpWant sbx_daytona_send(SbxOp *op, const char *method, const char *url,
                                   const char *body, SbxDaytonaStep *answer);
+extern SbxOpWant sbx_daytona_send_bytes(SbxOp *op, const char *method, const char *url,
+                                        const char *content_type, const char *bytes,
+                                        size_t length, SbxDaytonaStep *answer);
+extern json_t *sbx_daytona_pairs(const SbxPair *pairs, int count);
 extern SbxOpWant sbx_daytona_look(SbxOp *op, SbxDaytonaStep *answer);
 extern SbxOpWant sbx_daytona_pause(SbxOp *op, int64_t ms, SbxDaytonaStep *next);
 
@@ -120,9 +158,57 @@ extern json_t *sbx_daytona_object(const SbxOp *op, bool allow_nul);
 extern json_t *sbx_daytona_sandbox(const SbxOp *op);
 extern json_t *sbx_daytona_take_sandbox(SbxOp *op);
 
+/* Whose is what was found under the unique name? */
+typedef enum DaytonaOwner
+{
+	DAYTONA_OURS,    /* made by the very launch that is asked about */
+	DAYTONA_ANOTHER, /* by another launch of that name, here or by another database */
+	DAYTONA_STRANGER /* nothing says that a router made it */
+} DaytonaOwner;
+
+extern DaytonaOwner sbx_daytona_owner(const json_t *sandbox, const char *unique_name,
+                                      const char *launch_token);
+
 extern void sbx_daytona_adopt(SbxOp *op, const json_t *sandbox);
 extern SbxSandboxState sbx_daytona_sandbox_state(const json_t *sandbox);
 extern SbxSandboxFacts *sbx_daytona_facts(SbxOp *op, const json_t *sandbox);
+
+/* --- sessions (daytona_run.c) --------------------------------------------- */
+
+/*
+ * A command for the shell of a session.  NULL when its text is no UTF-8 or memory is
+ * short.
+ */
+extern const char *
+sbx_daytona_session_body(SbxArena *arena, const char *command, bool in_background);
+
+/* --- waiting until it is ready (daytona_ready.c) ------------------------- */
+
+/* Operations that wait start their own state with this one. */
+typedef struct SbxDaytonaWait
+{
+	SbxDaytonaState state; /* first */
+	int probes;
+	SbxSandboxFacts *facts; /* of the started sandbox: the result, if it is ready */
+
+	int trouble;     /* in a row */
+	int trouble_max; /* after which it is given up; 0 = when the time is over */
+
+	/* Nobody is starting it: one that is stopped will never be ready. */
+	bool stopped_ends_it;
+
+	/* Not to be ready in time is a result, too. */
+	bool unready_is_result;
+} SbxDaytonaWait;
+
+/* Succeeds with SbxSandboxFacts. */
+extern SbxDaytonaStep sbx_daytona_await_ready;
+
+/* After a look that told nothing: pause and look again, or give it up. */
+extern SbxOpWant sbx_daytona_after_trouble(SbxOp *op, SbxDaytonaStep *look);
+
+/* The next pause of a wait: short at first, then ever longer. */
+extern SbxOpWant sbx_daytona_wait_more(SbxOp *op, SbxDaytonaStep *next);
 
 /* --- the toolbox (daytona_toolbox.c) ------------------------------------ */
 
@@ -130,8 +216,24 @@ extern bool sbx_daytona_learn_toolbox(SbxOp *op, const json_t *sandbox);
 extern SbxOpWant sbx_daytona_fail_toolbox(SbxOp *op);
 extern SbxOpWant sbx_daytona_ask_toolbox(SbxOp *op, SbxDaytonaStep *answer);
 extern bool sbx_daytona_take_toolbox(SbxOp *op);
-extern SbxOpWant sbx_daytona_send_toolbox(SbxOp *op, const char *path, const char *body,
-                                          SbxDaytonaStep *answer);
+
+/* Looks whether the sandbox is started, and where its toolbox is; then goes on. */
+extern SbxOpWant sbx_daytona_open_toolbox(SbxOp *op, SbxDaytonaStep *opened);
+
+extern SbxOpWant
+sbx_daytona_send_toolbox(SbxOp *op, const char *method, const char *path,
+                         const char *body, SbxDaytonaStep *answer);
 extern bool sbx_daytona_toolbox_has_no_sandbox(const SbxOp *op);
+
+/* The end of an operation whose toolbox request was refused, or was noted to be. */
+extern SbxOpWant sbx_daytona_fail_in_toolbox(SbxOp *op, const char *code);
+extern SbxOpWant sbx_daytona_fail_noted_in_toolbox(SbxOp *op);
+
+/*
+ * A command that the sandbox answers at once.  NULL when its text is no UTF-8 or
+ * memory is short.
+ */
+extern const char *
+sbx_daytona_command_body(SbxArena *arena, const char *command, int timeout_seconds);
 
 #endif /* SBX_DAYTONA_H */

@@ -9,10 +9,6 @@
 
 #include "providers/daytona.h"
 
-/* The labels that say which launch made it; the first one's value is the name. */
-#define DAYTONA_OWNER_LABEL  "sbx-router-id"
-#define DAYTONA_LAUNCH_LABEL "sbx-router-launch"
-
 #define DAYTONA_DESTROY_TIMEOUT_MS (60 * 1000)
 
 /* Between attempts to delete something that is still being made. */
@@ -143,31 +139,6 @@ daytona_destroy_look_up(SbxOp *op)
 	return sbx_daytona_look(op, daytona_destroy_looked_up);
 }
 
-/* Whose is what was found under the name? */
-typedef enum DaytonaOwner
-{
-	DAYTONA_OURS,    /* made by the very launch that is to be undone */
-	DAYTONA_ANOTHER, /* by another launch of that name, here or by another database */
-	DAYTONA_STRANGER /* nothing says that a router made it */
-} DaytonaOwner;
-
-static DaytonaOwner
-daytona_destroy_owner(const SbxDaytonaDestroy *destroy, const json_t *sandbox)
-{
-	const json_t *labels = json_object_get(sandbox, "labels");
-	const char *owner = sbx_json_string(labels, DAYTONA_OWNER_LABEL);
-	const char *token = sbx_json_string(labels, DAYTONA_LAUNCH_LABEL);
-
-	if (owner == NULL || strcmp(owner, destroy->unique_name) != 0)
-		return DAYTONA_STRANGER;
-	if (token == NULL && destroy->launch_token == NULL)
-		return DAYTONA_OURS;
-	return token != NULL && destroy->launch_token != NULL &&
-	               strcmp(token, destroy->launch_token) == 0
-	           ? DAYTONA_OURS
-	           : DAYTONA_ANOTHER;
-}
-
 /*
  * "Does not exist" is no proof here: the create whose outcome is unknown may
  * still be on its way, and look-ups are cached.  Only the end of time ends it.
@@ -192,7 +163,7 @@ daytona_destroy_looked_up(SbxOp *op)
 	if (sandbox == NULL)
 		return SBX_OP_WANT_NOTHING;
 
-	owner = daytona_destroy_owner(destroy, sandbox);
+	owner = sbx_daytona_owner(sandbox, destroy->unique_name, destroy->launch_token);
 	found = sbx_daytona_sandbox_state(sandbox);
 	if (owner == DAYTONA_OURS)
 		sbx_daytona_adopt(op, sandbox);

@@ -1,6 +1,6 @@
 /*
  * daytona_launch.c
- *		Making a Daytona sandbox, waiting until it takes commands, looking at one.
+ *		Making a Daytona sandbox, and what a refusal proves.
  *
  * Whatever ends a launch, the caller has to learn what that proves: nothing was
  * made, a sandbox exists, or nobody knows.  Saying "nothing" wrongly leaks a
@@ -13,39 +13,28 @@
 /* The provider's own client gives creating and waiting together this long. */
 #define DAYTONA_CREATE_TIMEOUT_MS (60 * 1000)
 
-#define DAYTONA_GET_TIMEOUT_MS (10 * 1000)
-
-/* A probe may use its 10 s in the sandbox; the rest is for the way there. */
-#define DAYTONA_PROBE_MS       (15 * 1000)
-#define DAYTONA_PROBE_PAUSE_MS 250
-#define DAYTONA_PROBE_TRIES    3
-
-/* Waiting for "started": fast while it is likely, then ever slower. */
-#define DAYTONA_POLL_MS      100
-#define DAYTONA_POLL_FAST_MS (5 * 1000)
-#define DAYTONA_POLL_MAX_MS  1000
+/*
+ * The answer to a create can be held back 30 s.  Who does not wait for the sandbox
+ * does not want to wait for that either; what was made is then found by its name.
+ */
+#define DAYTONA_DETACHED_MS (15 * 1000)
 
 /* --- creating ----------------------------------------------------------- */
 
 typedef struct SbxDaytonaLaunch
 {
-	SbxDaytonaState state; /* first */
+	SbxDaytonaWait wait; /* first */
 	const char *body;
 	const char *unique_name;
-	int probes;
-	SbxSandboxFacts *facts; /* of the started sandbox: the result, if it is ready */
+	const char *launch_token; /* NULL = none */
+	bool detached;
 } SbxDaytonaLaunch;
 
 static SbxDaytonaStep daytona_launch_start;
 static SbxDaytonaStep daytona_launch_created;
 static SbxDaytonaStep daytona_launch_refused;
-static SbxDaytonaStep daytona_launch_poll;
-static SbxDaytonaStep daytona_launch_polled;
-static SbxDaytonaStep daytona_launch_wait;
-static SbxDaytonaStep daytona_launch_started;
-static SbxDaytonaStep daytona_launch_located;
-static SbxDaytonaStep daytona_launch_probe;
-static SbxDaytonaStep daytona_launch_probed;
+static SbxDaytonaStep daytona_launch_look_up;
+static SbxDaytonaStep daytona_launch_looked_up;
 static json_t *
 daytona_create_body(const SbxFieldValue *settings, const SbxLaunchInput *input);
 
@@ -67,7 +56,8 @@ sbx_daytona_launch(const SbxAccount *account, const SbxLaunchInput *input)
 	if (op == NULL)
 		return NULL;
 	launch = op->state;
-	launch->state.allocation = SBX_ALLOCATION_NONE;
+	launch->wait.state.allocation = SBX_ALLOCATION_NONE;
+	launch->detached = input->detached;
 
 	body = daytona_create_body(account->settings, input);
 	if (body != NULL)
@@ -75,22 +65,25 @@ sbx_daytona_launch(const SbxAccount *account, const SbxLaunchInput *input)
 	json_decref(body);
 	if (sbx_daytona_valid_id(input->unique_name))
 		launch->unique_name = sbx_arena_strdup(&op->arena, input->unique_name);
+	if (input->launch_token != NULL)
+		launch->launch_token = sbx_arena_strdup(&op->arena, input->launch_token);
 	if (body == NULL || launch->unique_name == NULL ||
 	    sbx_daytona_check_settings(account->settings) != NULL)
-		launch->state.step = sbx_daytona_refuse;
+		launch->wait.state.step = sbx_daytona_refuse;
 	return sbx_daytona_made_op(op);
 }
 
-/* The answer may be held back 30 s: it gets all the time there is. */
+/* Who waits gives the answer, which may be held back, all the time there is. */
 static SbxOpWant
 daytona_launch_start(SbxOp *op)
 {
 	SbxDaytonaLaunch *launch = op->state;
-	const char *url = sbx_arena_printf(&op->arena, "%s/sandbox", launch->state.api_url);
+	const char *url =
+	    sbx_arena_printf(&op->arena, "%s/sandbox", launch->wait.state.api_url);
 	SbxOpWant want =
 	    sbx_daytona_send(op, "POST", url, launch->body, daytona_launch_created);
 
-	op->request.timeout_ms = 0;
+	op->request.timeout_ms = launch->detached ? DAYTONA_DETACHED_MS : 0;
 	return want;
 }
 
@@ -104,14 +97,45 @@ daytona_launch_is_ours(const SbxOp *op, const json_t *sandbox)
 	return name == NULL || strcmp(name, launch->unique_name) == 0;
 }
 
+/* It exists, whatever happens now: its id is what cleaning up needs. */
+static SbxOpWant
+daytona_launch_made(SbxOp *op, const json_t *sandbox)
+{
+	SbxDaytonaLaunch *launch = op->state;
+	SbxDaytonaState *state = op->state;
+
+	state->allocation = SBX_ALLOCATION_MADE;
+	sbx_daytona_adopt(op, sandbox);
+	if (!sbx_daytona_learn_toolbox(op, sandbox))
+		return sbx_daytona_fail_toolbox(op);
+	if (!launch->detached)
+		return sbx_daytona_await_ready(op);
+	switch (sbx_daytona_sandbox_state(sandbox))
+	{
+		case SBX_STATE_FAILED:
+			return sbx_daytona_fail_response(op, "SANDBOX_FAILED");
+		case SBX_STATE_GONE:
+			return sbx_daytona_fail_response(op, "SANDBOX_GONE");
+		default:
+			break;
+	}
+	return sbx_op_succeed(op, sbx_daytona_facts(op, sandbox));
+}
+
 static SbxOpWant
 daytona_launch_created(SbxOp *op)
 {
+	SbxDaytonaLaunch *launch = op->state;
 	SbxDaytonaState *state = op->state;
 	json_t *sandbox;
-	bool allowed;
+	SbxOpWant want;
 
 	state->acted = sbx_daytona_may_have_arrived(op);
+	if (op->response.status == 0 && state->acted && launch->detached)
+	{
+		sbx_daytona_note(op, NULL);
+		return daytona_launch_look_up(op);
+	}
 	if (!sbx_daytona_is_success(op))
 		return daytona_launch_refused(op);
 
@@ -121,152 +145,47 @@ daytona_launch_created(SbxOp *op)
 	 */
 	sandbox = sbx_daytona_sandbox(op);
 	if (sandbox == NULL || !daytona_launch_is_ours(op, sandbox))
-	{
-		json_decref(sandbox);
-		return sbx_daytona_fail(op, SBX_PHASE_PROTOCOL, NULL);
-	}
-
-	state->allocation = SBX_ALLOCATION_MADE;
-	sbx_daytona_adopt(op, sandbox);
-	allowed = sbx_daytona_learn_toolbox(op, sandbox);
+		want = sbx_daytona_fail(op, SBX_PHASE_PROTOCOL, NULL);
+	else
+		want = daytona_launch_made(op, sandbox);
 	json_decref(sandbox);
-	if (!allowed)
-		return sbx_daytona_fail_toolbox(op);
-
-	/* The state in this answer is older than the answer: look again at once. */
-	state->pause_ms = DAYTONA_POLL_MS;
-	return daytona_launch_poll(op);
-}
-
-/* --- waiting until it is ready ------------------------------------------ */
-
-static SbxOpWant
-daytona_launch_poll(SbxOp *op)
-{
-	return sbx_daytona_look(op, daytona_launch_polled);
-}
-
-/*
- * From here on a sandbox exists, whatever happens.  A look that fails says
- * nothing about it, so only clear words of the provider end the wait.
- */
-static SbxOpWant
-daytona_launch_polled(SbxOp *op)
-{
-	SbxDaytonaLaunch *launch = op->state;
-	json_t *sandbox;
-	SbxSandboxState found;
-	bool allowed;
-
-	if (sbx_daytona_is_passing(op))
-	{
-		sbx_daytona_note(op, sbx_daytona_status_code(op));
-		return daytona_launch_wait(op);
-	}
-	if (op->response.status == 404)
-		return sbx_daytona_fail_response(op, "SANDBOX_GONE");
-
-	sandbox = sbx_daytona_take_sandbox(op);
-	if (sandbox == NULL)
-		return SBX_OP_WANT_NOTHING;
-	found = sbx_daytona_sandbox_state(sandbox);
-	allowed = sbx_daytona_learn_toolbox(op, sandbox);
-	if (found == SBX_STATE_STARTED)
-		launch->facts = sbx_daytona_facts(op, sandbox);
-	json_decref(sandbox);
-
-	if (!allowed)
-		return sbx_daytona_fail_toolbox(op);
-	if (found == SBX_STATE_FAILED)
-		return sbx_daytona_fail_response(op, "SANDBOX_FAILED");
-	if (found == SBX_STATE_GONE)
-		return sbx_daytona_fail_response(op, "SANDBOX_GONE");
-
-	/* It can be seen: older trouble would be the wrong reason for a timeout. */
-	memset(&launch->state.noted, 0, sizeof(launch->state.noted));
-	return found == SBX_STATE_STARTED ? daytona_launch_started(op)
-	                                  : daytona_launch_wait(op);
-}
-
-/* The pauses so far stand for the time: a step has no clock. */
-static SbxOpWant
-daytona_launch_wait(SbxOp *op)
-{
-	SbxDaytonaState *state = op->state;
-
-	if (state->waited_ms >= DAYTONA_POLL_FAST_MS)
-		state->pause_ms += state->pause_ms / 10;
-	if (state->pause_ms > DAYTONA_POLL_MAX_MS)
-		state->pause_ms = DAYTONA_POLL_MAX_MS;
-	return sbx_daytona_pause(op, state->pause_ms, daytona_launch_poll);
-}
-
-static SbxOpWant
-daytona_launch_started(SbxOp *op)
-{
-	SbxDaytonaState *state = op->state;
-
-	if (state->toolbox_url == NULL)
-		return sbx_daytona_ask_toolbox(op, daytona_launch_located);
-	return daytona_launch_probe(op);
-}
-
-static SbxOpWant
-daytona_launch_located(SbxOp *op)
-{
-	if (sbx_daytona_is_passing(op))
-	{
-		sbx_daytona_note(op, sbx_daytona_status_code(op));
-		return daytona_launch_wait(op);
-	}
-	return sbx_daytona_take_toolbox(op) ? daytona_launch_probe(op)
-	                                    : SBX_OP_WANT_NOTHING;
-}
-
-/*
- * A started sandbox may not take commands for another moment.  Try one that does
- * no harm when it is delivered twice.
- */
-static SbxOpWant
-daytona_launch_probe(SbxOp *op)
-{
-	static const char body[] = "{\"command\":\"true\",\"timeout\":10}";
-	SbxOpWant want =
-	    sbx_daytona_send_toolbox(op, "/process/execute", body, daytona_launch_probed);
-
-	op->request.repeatable = true;
-	op->request.timeout_ms = DAYTONA_PROBE_MS;
 	return want;
 }
 
-/*
- * Only the known signs of "not yet" are worth another try.  A 401 here is no
- * verdict on the key: the toolbox says so of a sandbox it cannot reach, too.
- */
+/* --- a detached create without an answer --------------------------------- */
+
 static SbxOpWant
-daytona_launch_probed(SbxOp *op)
+daytona_launch_look_up(SbxOp *op)
 {
 	SbxDaytonaLaunch *launch = op->state;
 
-	if (op->response.status == 200)
-	{
-		json_t *object = sbx_daytona_object(op, false);
-		int64_t exit_code;
-		bool valid = sbx_json_integer(object, "exitCode", &exit_code);
+	sbx_daytona_point_at(op, launch->unique_name);
+	return sbx_daytona_look(op, daytona_launch_looked_up);
+}
 
-		json_decref(object);
-		if (!valid)
-			return sbx_daytona_fail(op, SBX_PHASE_PROTOCOL, NULL);
-		if (exit_code == 0)
-			return sbx_op_succeed(op, launch->facts);
-	}
-	else if (!sbx_daytona_is_passing(op) && !sbx_daytona_toolbox_has_no_sandbox(op))
-		return sbx_daytona_fail_response(op, "NOT_READY");
+/*
+ * "Does not exist" is no proof here, and neither is trouble: the create may still be
+ * on its way.  Only the end of time ends it, with the lost answer as the reason.
+ */
+static SbxOpWant
+daytona_launch_looked_up(SbxOp *op)
+{
+	SbxDaytonaLaunch *launch = op->state;
+	json_t *sandbox;
+	SbxOpWant want;
 
-	sbx_daytona_note(op, "NOT_READY");
-	if (++launch->probes >= DAYTONA_PROBE_TRIES)
-		return sbx_daytona_fail_response(op, "NOT_READY");
-	return sbx_daytona_pause(op, DAYTONA_PROBE_PAUSE_MS, daytona_launch_probe);
+	if (op->response.status == 404 || sbx_daytona_is_passing(op))
+		return sbx_daytona_wait_more(op, daytona_launch_look_up);
+	sandbox = sbx_daytona_take_sandbox(op);
+	if (sandbox == NULL)
+		return SBX_OP_WANT_NOTHING;
+	if (sbx_daytona_owner(sandbox, launch->unique_name, launch->launch_token) ==
+	    DAYTONA_OURS)
+		want = daytona_launch_made(op, sandbox);
+	else
+		want = sbx_daytona_fail_noted(op, "NAME_CONFLICT");
+	json_decref(sandbox);
+	return want;
 }
 
 /* --- what a refused create proves --------------------------------------- */
@@ -302,6 +221,9 @@ static const SbxDaytonaRefusal daytona_refusals[] = {
     {400, "Snapshot ", " not found", SBX_ALLOCATION_NONE, "SNAPSHOT_NOT_FOUND"},
     {400, "Snapshot ", " is not available in region", SBX_ALLOCATION_NONE,
      "SNAPSHOT_NOT_IN_REGION"},
+
+    /* Its state, when that is not the one to start from. */
+    {400, "Snapshot ", " is ", SBX_ALLOCATION_NONE, "SNAPSHOT_NOT_READY"},
     {400, "", " does not have a default region", SBX_ALLOCATION_NONE,
      "NO_DEFAULT_REGION"},
 
@@ -376,22 +298,6 @@ daytona_put_setting(json_t *body, const SbxFieldValue *settings, int index)
 	return json_object_set_new(body, key, json_string(value->text));
 }
 
-/* NULL also when a text is not UTF-8: jansson refuses it. */
-static json_t *
-daytona_pairs(const SbxPair *pairs, int count)
-{
-	json_t *object = sbx_json_new_object();
-
-	for (int i = 0; i < count && object != NULL; i++)
-	{
-		if (json_object_set_new(object, pairs[i].key, json_string(pairs[i].value)) == 0)
-			continue;
-		json_decref(object);
-		return NULL;
-	}
-	return object;
-}
-
 /* There is no image on the wire, only a build file. */
 static int
 daytona_put_image(json_t *body, const SbxFieldValue *image)
@@ -430,8 +336,8 @@ daytona_create_body(const SbxFieldValue *settings, const SbxLaunchInput *input)
 	};
 	/* Without memory these are NULL, which jansson's setters take as a failure. */
 	json_t *body = sbx_json_new_object();
-	json_t *labels = daytona_pairs(input->labels, input->label_count);
-	json_t *env = daytona_pairs(input->env, input->env_count);
+	json_t *labels = sbx_daytona_pairs(input->labels, input->label_count);
+	json_t *env = sbx_daytona_pairs(input->env, input->env_count);
 	int failed = 0;
 
 	/* The client marks every sandbox so; kept for tools that look for it. */
@@ -453,51 +359,4 @@ daytona_create_body(const SbxFieldValue *settings, const SbxLaunchInput *input)
 		return body;
 	json_decref(body);
 	return NULL;
-}
-
-/* --- get ---------------------------------------------------------------- */
-
-static SbxDaytonaStep daytona_get_start;
-static SbxDaytonaStep daytona_get_answered;
-
-SbxOp *
-sbx_daytona_get(const SbxAccount *account, const SbxTarget *target)
-{
-	SbxOp *op =
-	    sbx_daytona_make_op(account, "get", daytona_get_start, sizeof(SbxDaytonaState),
-	                        DAYTONA_ARENA_SMALL, DAYTONA_GET_TIMEOUT_MS);
-
-	if (op == NULL)
-		return NULL;
-	sbx_daytona_set_target(op, target);
-	return sbx_daytona_made_op(op);
-}
-
-static SbxOpWant
-daytona_get_start(SbxOp *op)
-{
-	return sbx_daytona_look(op, daytona_get_answered);
-}
-
-/* "No such sandbox" is an answer to the question, not a failure to ask it. */
-static SbxOpWant
-daytona_get_answered(SbxOp *op)
-{
-	json_t *sandbox;
-	SbxSandboxFacts *facts;
-
-	if (op->response.status == 404)
-	{
-		facts = sbx_arena_alloc(&op->arena, sizeof(*facts));
-		if (facts != NULL)
-			facts->state = SBX_STATE_GONE;
-		return sbx_op_succeed(op, facts);
-	}
-	sandbox = sbx_daytona_take_sandbox(op);
-	if (sandbox == NULL)
-		return SBX_OP_WANT_NOTHING;
-	sbx_daytona_adopt(op, sandbox);
-	facts = sbx_daytona_facts(op, sandbox);
-	json_decref(sandbox);
-	return sbx_op_succeed(op, facts);
 }

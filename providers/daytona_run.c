@@ -162,8 +162,6 @@ typedef struct SbxDaytonaRun
 } SbxDaytonaRun;
 
 static SbxDaytonaStep daytona_run_start;
-static SbxDaytonaStep daytona_run_found;
-static SbxDaytonaStep daytona_run_located;
 static SbxDaytonaStep daytona_run_open;
 static SbxDaytonaStep daytona_run_opened;
 static SbxDaytonaStep daytona_run_execute;
@@ -172,22 +170,19 @@ static SbxDaytonaStep daytona_run_kill;
 static SbxDaytonaStep daytona_run_killed;
 static SbxDaytonaStep daytona_run_close;
 static SbxDaytonaStep daytona_run_closed;
-static SbxDaytonaStep daytona_run_confirm;
-static SbxDaytonaStep daytona_run_confirmed;
 
-/* {"command":text,key:value}; NULL when the text is not UTF-8 or memory is short. */
-static const char *
-daytona_command_body(SbxArena *arena, const char *command, const char *key,
-                     json_t *value)
+/* NULL when the text is not UTF-8 or memory is short. */
+const char *
+sbx_daytona_session_body(SbxArena *arena, const char *command, bool in_background)
 {
 	json_t *body = sbx_json_new_object();
 	const char *text = NULL;
 
-	if (json_object_set_new(body, "command", json_string(command)) == 0 &&
-	    json_object_set(body, key, value) == 0)
+	if (command != NULL &&
+	    json_object_set_new(body, "command", json_string(command)) == 0 &&
+	    json_object_set_new(body, "runAsync", json_boolean(in_background)) == 0)
 		text = sbx_json_print(arena, body);
 	json_decref(body);
-	json_decref(value);
 	return text;
 }
 
@@ -217,61 +212,21 @@ sbx_daytona_run_script(const SbxAccount *account, const SbxTarget *target,
 		run->run_id = sbx_arena_strdup(&op->arena, input->run_id);
 		run->session_body =
 		    sbx_arena_printf(&op->arena, "{\"sessionId\":\"%s\"}", input->run_id);
-		run->command_body = daytona_command_body(
-		    &op->arena, sbx_script_text(&op->arena, input), "runAsync", json_false());
-		run->kill_body = daytona_command_body(
-		    &op->arena, sbx_script_kill_text(&op->arena, run->run_id), "timeout",
-		    json_integer(DAYTONA_KILL_SECONDS));
+		run->command_body = sbx_daytona_session_body(
+		    &op->arena, sbx_script_text(&op->arena, input), false);
+		run->kill_body = sbx_daytona_command_body(
+		    &op->arena, sbx_script_kill_text(&op->arena, run->run_id),
+		    DAYTONA_KILL_SECONDS);
 	}
 	if (run->command_body == NULL || run->kill_body == NULL)
 		run->state.step = sbx_daytona_refuse;
 	return sbx_daytona_made_op(op);
 }
 
-/*
- * The control plane is asked first because the toolbox's refusals are ambiguous,
- * and because only it knows where the toolbox of this sandbox is.
- */
 static SbxOpWant
 daytona_run_start(SbxOp *op)
 {
-	return sbx_daytona_look(op, daytona_run_found);
-}
-
-static SbxOpWant
-daytona_run_found(SbxOp *op)
-{
-	SbxDaytonaState *state = op->state;
-	json_t *sandbox;
-	SbxSandboxState found;
-	bool allowed;
-
-	if (op->response.status == 404)
-		return sbx_daytona_fail_response(op, "SANDBOX_GONE");
-	sandbox = sbx_daytona_take_sandbox(op);
-	if (sandbox == NULL)
-		return SBX_OP_WANT_NOTHING;
-	sbx_daytona_adopt(op, sandbox);
-	found = sbx_daytona_sandbox_state(sandbox);
-	allowed = sbx_daytona_learn_toolbox(op, sandbox);
-	json_decref(sandbox);
-
-	if (found == SBX_STATE_GONE)
-		return sbx_daytona_fail_response(op, "SANDBOX_GONE");
-	if (found != SBX_STATE_STARTED)
-		return sbx_daytona_fail_response(op, "NOT_STARTED");
-	if (!allowed)
-		return sbx_daytona_fail_toolbox(op);
-	if (state->toolbox_url == NULL)
-		return sbx_daytona_ask_toolbox(op, daytona_run_located);
-	return daytona_run_open(op);
-}
-
-/* Trouble ends it here, unlike in a launch: nothing has been started yet. */
-static SbxOpWant
-daytona_run_located(SbxOp *op)
-{
-	return sbx_daytona_take_toolbox(op) ? daytona_run_open(op) : SBX_OP_WANT_NOTHING;
+	return sbx_daytona_open_toolbox(op, daytona_run_open);
 }
 
 static SbxOpWant
@@ -284,18 +239,12 @@ daytona_run_open(SbxOp *op)
 	                                    run->state.toolbox_url, run->run_id);
 	run->kill_url =
 	    sbx_arena_printf(&op->arena, "%s/process/execute", run->state.toolbox_url);
-	want = sbx_daytona_send_toolbox(op, "/process/session", run->session_body,
+	want = sbx_daytona_send_toolbox(op, "POST", "/process/session", run->session_body,
 	                                daytona_run_opened);
 
 	/* The name is ours alone, so a second delivery finds the first one's. */
 	op->request.repeatable = true;
 	return want;
-}
-
-static const char *
-daytona_toolbox_code(const SbxOp *op)
-{
-	return sbx_daytona_toolbox_has_no_sandbox(op) ? "NOT_STARTED" : NULL;
 }
 
 static SbxOpWant
@@ -304,14 +253,14 @@ daytona_run_opened(SbxOp *op)
 	/* 409: it exists, so an earlier delivery of this very request arrived. */
 	if (sbx_daytona_is_success(op) || op->response.status == 409)
 		return daytona_run_execute(op);
-	sbx_daytona_note(op, daytona_toolbox_code(op));
-	if (op->response.status == 401)
-		return daytona_run_confirm(op);
 
 	/* The session may have been made all the same: a shell that would stay. */
 	if (sbx_daytona_is_passing(op) && sbx_daytona_may_have_arrived(op))
+	{
+		sbx_daytona_note(op, NULL);
 		return daytona_run_close(op);
-	return sbx_daytona_fail_response(op, daytona_toolbox_code(op));
+	}
+	return sbx_daytona_fail_in_toolbox(op, NULL);
 }
 
 static SbxOpWant
@@ -363,7 +312,8 @@ daytona_run_executed(SbxOp *op)
 	else if (op->response.too_large)
 		sbx_daytona_note(op, "OUTPUT_TOO_LARGE");
 	else if (op->response.status != 200)
-		sbx_daytona_note(op, daytona_toolbox_code(op));
+		sbx_daytona_note(op,
+		                 sbx_daytona_toolbox_has_no_sandbox(op) ? "NOT_STARTED" : NULL);
 	else
 	{
 		json_t *answer = sbx_daytona_object(op, true);
@@ -441,32 +391,5 @@ daytona_run_closed(SbxOp *op)
 		return sbx_op_succeed(op, state->result);
 	if (run->timed_out && run->kill_answered && sbx_daytona_is_success(op))
 		state->noted.provider_code = "TIMEOUT";
-	if (state->noted.http_status == 401)
-		return daytona_run_confirm(op);
-	return sbx_daytona_fail_noted(op, state->noted.provider_code);
-}
-
-/* For a deleted sandbox the toolbox says 401, as for a bad key: ask again. */
-static SbxOpWant
-daytona_run_confirm(SbxOp *op)
-{
-	SbxDaytonaState *state = op->state;
-
-	state->tidying = true;
-	return sbx_daytona_look(op, daytona_run_confirmed);
-}
-
-static SbxOpWant
-daytona_run_confirmed(SbxOp *op)
-{
-	bool gone = op->response.status == 404;
-
-	if (op->response.status == 200)
-	{
-		json_t *sandbox = sbx_daytona_sandbox(op);
-
-		gone = sandbox != NULL && sbx_daytona_sandbox_state(sandbox) == SBX_STATE_GONE;
-		json_decref(sandbox);
-	}
-	return sbx_daytona_fail_noted(op, gone ? "SANDBOX_GONE" : NULL);
+	return sbx_daytona_fail_noted_in_toolbox(op);
 }

@@ -224,24 +224,143 @@ sbx_daytona_take_toolbox(SbxOp *op)
 	return allowed && state->toolbox_url != NULL;
 }
 
+/* --- opening it --------------------------------------------------------- */
+
+static SbxDaytonaStep daytona_toolbox_found;
+static SbxDaytonaStep daytona_toolbox_located;
+
+/*
+ * The control plane is asked first because the toolbox's refusals are ambiguous,
+ * and because only it knows where the toolbox of this sandbox is.
+ */
+SbxOpWant
+sbx_daytona_open_toolbox(SbxOp *op, SbxDaytonaStep *opened)
+{
+	SbxDaytonaState *state = op->state;
+
+	state->opened = opened;
+	return sbx_daytona_look(op, daytona_toolbox_found);
+}
+
+static SbxOpWant
+daytona_toolbox_found(SbxOp *op)
+{
+	SbxDaytonaState *state = op->state;
+	json_t *sandbox;
+	SbxSandboxState found;
+	bool allowed;
+
+	if (op->response.status == 404)
+		return sbx_daytona_fail_response(op, "SANDBOX_GONE");
+	sandbox = sbx_daytona_take_sandbox(op);
+	if (sandbox == NULL)
+		return SBX_OP_WANT_NOTHING;
+	sbx_daytona_adopt(op, sandbox);
+	found = sbx_daytona_sandbox_state(sandbox);
+	allowed = sbx_daytona_learn_toolbox(op, sandbox);
+	json_decref(sandbox);
+
+	if (found == SBX_STATE_GONE)
+		return sbx_daytona_fail_response(op, "SANDBOX_GONE");
+	if (found != SBX_STATE_STARTED)
+		return sbx_daytona_fail_response(op, "NOT_STARTED");
+	if (!allowed)
+		return sbx_daytona_fail_toolbox(op);
+	if (state->toolbox_url == NULL)
+		return sbx_daytona_ask_toolbox(op, daytona_toolbox_located);
+	return state->opened(op);
+}
+
+/* Trouble ends it here, unlike in a launch: nothing has been started yet. */
+static SbxOpWant
+daytona_toolbox_located(SbxOp *op)
+{
+	SbxDaytonaState *state = op->state;
+
+	return sbx_daytona_take_toolbox(op) ? state->opened(op) : SBX_OP_WANT_NOTHING;
+}
+
 /* --- using it ----------------------------------------------------------- */
 
 SbxOpWant
-sbx_daytona_send_toolbox(SbxOp *op, const char *path, const char *body,
-                         SbxDaytonaStep *answer)
+sbx_daytona_send_toolbox(SbxOp *op, const char *method, const char *path,
+                         const char *body, SbxDaytonaStep *answer)
 {
 	SbxDaytonaState *state = op->state;
 	const char *url = sbx_arena_printf(&op->arena, "%s%s", state->toolbox_url, path);
 
-	return sbx_daytona_send(op, "POST", url, body, answer);
+	return sbx_daytona_send(op, method, url, body, answer);
+}
+
+const char *
+sbx_daytona_command_body(SbxArena *arena, const char *command, int timeout_seconds)
+{
+	json_t *body = sbx_json_new_object();
+	const char *text = NULL;
+
+	if (command != NULL &&
+	    json_object_set_new(body, "command", json_string(command)) == 0 &&
+	    json_object_set_new(body, "timeout", json_integer(timeout_seconds)) == 0)
+		text = sbx_json_print(arena, body);
+	json_decref(body);
+	return text;
 }
 
 /*
- * There is nowhere to pass the request on to: the sandbox is not running, or not
- * yet.  The toolbox's other refusals say nothing certain about a sandbox.
+ * There is nowhere to pass the request on to: the sandbox is not running (an archived
+ * one has not even a container), or not yet.  The toolbox's other refusals say nothing
+ * certain about a sandbox.
  */
 bool
 sbx_daytona_toolbox_has_no_sandbox(const SbxOp *op)
 {
+	if (op->response.status == 404)
+		return sbx_daytona_message_has(op, "container not found");
 	return op->response.status == 400 && sbx_daytona_message_has(op, "no IP address");
+}
+
+/* --- refusals ----------------------------------------------------------- */
+
+static SbxDaytonaStep daytona_toolbox_confirmed;
+
+/* What the operation has to say of this answer; NULL leaves it to the status. */
+SbxOpWant
+sbx_daytona_fail_in_toolbox(SbxOp *op, const char *code)
+{
+	if (code == NULL && sbx_daytona_toolbox_has_no_sandbox(op))
+		code = "NOT_STARTED";
+	sbx_daytona_note(op, code);
+	return sbx_daytona_fail_noted_in_toolbox(op);
+}
+
+/*
+ * For a deleted sandbox the toolbox says 401, as for a bad key.  The control plane
+ * took the key a moment ago, so it is asked again.
+ */
+SbxOpWant
+sbx_daytona_fail_noted_in_toolbox(SbxOp *op)
+{
+	SbxDaytonaState *state = op->state;
+
+	if (state->noted.http_status != 401)
+		return sbx_daytona_fail_noted(op, state->noted.provider_code);
+	state->tidying = true;
+	return sbx_daytona_look(op, daytona_toolbox_confirmed);
+}
+
+static SbxOpWant
+daytona_toolbox_confirmed(SbxOp *op)
+{
+	SbxDaytonaState *state = op->state;
+	bool gone = op->response.status == 404;
+
+	if (op->response.status == 200)
+	{
+		json_t *sandbox = sbx_daytona_sandbox(op);
+
+		gone = sandbox != NULL && sbx_daytona_sandbox_state(sandbox) == SBX_STATE_GONE;
+		json_decref(sandbox);
+	}
+	return sbx_daytona_fail_noted(op,
+	                              gone ? "SANDBOX_GONE" : state->noted.provider_code);
 }

@@ -79,6 +79,15 @@ typedef struct SbxLaunchInput
 	const SbxPair *env;
 	int env_count;
 	int64_t create_timeout_ms; /* 0 = the setting's or the kind's default */
+
+	/*
+	 * Do not wait until it is ready: done as soon as the provider's id is known.  Only
+	 * for kinds that declare detached_launch.
+	 */
+	bool detached;
+
+	/* What launch_token of SbxTarget says; NULL = this launch has no such label. */
+	const char *launch_token;
 } SbxLaunchInput;
 
 /* Which sandbox: by the provider's id, or (outcome unknown) by its unique name. */
@@ -105,9 +114,10 @@ typedef enum SbxSandboxState
 	SBX_STATE_GONE
 } SbxSandboxState;
 
-/* Result of get (and of launch: state started). */
+/* What a provider says about a sandbox. */
 typedef struct SbxSandboxFacts
 {
+	const char *sandbox_id; /* NULL when it is gone */
 	SbxSandboxState state;
 	const char *name;       /* NULL when the provider gave none */
 	const char *created_at; /* ISO 8601 as the provider wrote it, or NULL */
@@ -117,7 +127,7 @@ typedef struct SbxSandboxFacts
 
 typedef struct SbxRunInput
 {
-	const char *run_id; /* unique per call, [a-z0-9-]: names what it makes */
+	const char *run_id; /* unique per call, [A-Za-z0-9_-]: names what it makes */
 	const char *command;
 	size_t command_length;
 	const SbxPair *env; /* names already match [A-Za-z_][A-Za-z0-9_]* */
@@ -125,6 +135,12 @@ typedef struct SbxRunInput
 	const char *cwd;    /* absolute, or NULL */
 	int64_t timeout_ms; /* lifetime of the command */
 	size_t max_stream;  /* bytes kept of each stream */
+
+	/*
+	 * Working directory and exported variables that the last run of this name left
+	 * are there again, and are kept for the next; [A-Za-z0-9_-], or NULL.
+	 */
+	const char *session;
 } SbxRunInput;
 
 /* Bytes, not text: may hold invalid UTF-8 or NUL. */
@@ -140,6 +156,53 @@ typedef struct SbxRunResult
 	int exit_code;
 	bool truncated;
 } SbxRunResult;
+
+/* Result of find: every sandbox that has all of the labels, each one once. */
+typedef struct SbxFindResult
+{
+	const SbxSandboxFacts *sandboxes;
+	int count;
+} SbxFindResult;
+
+/* Result of start_script.  The two ids name it for the functions below. */
+typedef struct SbxStartedScript
+{
+	const char *session_id;
+	const char *command_id;
+
+	/* It was there already: an answer was lost, or the session is used again. */
+	bool reconciled;
+} SbxStartedScript;
+
+/* A script that start_script started. */
+typedef struct SbxScriptTarget
+{
+	const char *session_id;
+	const char *command_id;
+	size_t max_stream; /* bytes kept of each stream; for script_logs */
+} SbxScriptTarget;
+
+/* Result of script_status. */
+typedef struct SbxScriptStatus
+{
+	bool has_ended;
+	int exit_code; /* when it has */
+} SbxScriptStatus;
+
+typedef struct SbxUploadInput
+{
+	const char *path; /* of the file; relative = to the home directory */
+	const char *bytes;
+	size_t length;
+	const char *boundary; /* random, [a-z0-9-]: must not appear in the bytes */
+} SbxUploadInput;
+
+/* Result of download. */
+typedef struct SbxFileContent
+{
+	const char *bytes;
+	size_t length;
+} SbxFileContent;
 
 /* Result of destroy. */
 typedef enum SbxDestroyResult
@@ -165,7 +228,7 @@ typedef struct SbxProviderKind
 	bool detached_launch;       /* can return before the sandbox is ready */
 	bool launch_env;            /* environment variables can be given at launch */
 	bool launch_create_timeout; /* so can a time limit for the create */
-	int max_labels; /* on one sandbox, the router\'s included; -1 = no limit */
+	int max_labels; /* on one sandbox, the router's included; -1 = no limit */
 
 	/*
 	 * Settings that are right one by one can be wrong together.  Returns the
@@ -174,18 +237,78 @@ typedef struct SbxProviderKind
 	const char *(*check_settings)(const SbxFieldValue *settings);
 
 	/*
-	 * Waits until the sandbox accepts commands.  op->sandbox_id is set as soon
-	 * as the provider's id is known, also when the operation fails later.
-	 * Result: SbxSandboxFacts.
+	 * Waits until the sandbox accepts commands, unless detached.  op->sandbox_id is
+	 * set as soon as the provider's id is known, also when the operation fails
+	 * later.  Result: SbxSandboxFacts.
 	 */
 	SbxOp *(*launch)(const SbxAccount *account, const SbxLaunchInput *input);
 
 	/* Result: SbxSandboxFacts; "no such sandbox" is state SBX_STATE_GONE. */
 	SbxOp *(*get)(const SbxAccount *account, const SbxTarget *target);
 
+	/*
+	 * Waits until the sandbox accepts commands.  Result: SbxSandboxFacts, state
+	 * started, or starting when the time was over before that.  One that will never
+	 * be ready by itself fails: SANDBOX_FAILED, SANDBOX_GONE, NOT_STARTED.
+	 */
+	SbxOp *(*wait_ready)(const SbxAccount *account, const SbxTarget *target,
+	                     int64_t timeout_ms);
+
+	/*
+	 * Result: SbxFindResult.  No labels find every sandbox of the account.  A listing
+	 * that cannot be read to its end fails: it never shrinks.
+	 */
+	SbxOp *(*find)(const SbxAccount *account, const SbxPair *labels, int label_count);
+
+	/*
+	 * Result: SbxSandboxFacts, state started and ready.  One that is started already
+	 * is success.  op->sandbox_id may be another one afterwards: the caller keeps it.
+	 */
+	SbxOp *(*start)(const SbxAccount *account, const SbxTarget *target,
+	                int64_t timeout_ms);
+
+	/*
+	 * Result: SbxSandboxFacts, state stopped.  One that is stopped already is
+	 * success.  Where stopping would destroy it, fails with STOP_WOULD_DESTROY.
+	 */
+	SbxOp *(*stop)(const SbxAccount *account, const SbxTarget *target,
+	               int64_t timeout_ms);
+
 	/* Result: SbxRunResult.  A timeout fails with provider code "TIMEOUT". */
 	SbxOp *(*run_script)(const SbxAccount *account, const SbxTarget *target,
 	                     const SbxRunInput *input);
+
+	/*
+	 * Start a script and do not wait for it: input->run_id names its session, and
+	 * input->timeout_ms bounds the start alone.  The same input once more finds what
+	 * is there instead of starting it twice; another one in that session fails with
+	 * SESSION_IN_USE.  Result: SbxStartedScript.
+	 */
+	SbxOp *(*start_script)(const SbxAccount *account, const SbxTarget *target,
+	                       const SbxRunInput *input);
+
+	/*
+	 * Result: SbxScriptStatus.  A script that can never end any more, because the
+	 * sandbox was stopped meanwhile, fails with SCRIPT_LOST; one that is not known
+	 * there with SCRIPT_UNKNOWN.
+	 */
+	SbxOp *(*script_status)(const SbxAccount *account, const SbxTarget *target,
+	                        const SbxScriptTarget *script);
+
+	/* What it has written so far.  Result: SbxRunResult, without an exit code. */
+	SbxOp *(*script_logs)(const SbxAccount *account, const SbxTarget *target,
+	                      const SbxScriptTarget *script);
+
+	/* Write a file, with the directories that lead there.  No result. */
+	SbxOp *(*upload)(const SbxAccount *account, const SbxTarget *target,
+	                 const SbxUploadInput *input);
+
+	/*
+	 * Result: SbxFileContent.  Fails with FILE_NOT_FOUND, FILE_ACCESS_DENIED,
+	 * INVALID_FILE_PATH, or FILE_TOO_LARGE when it has more than max_bytes.
+	 */
+	SbxOp *(*download)(const SbxAccount *account, const SbxTarget *target,
+	                   const char *path, size_t max_bytes);
 
 	/*
 	 * Result: pointer to SbxDestroyResult.  With a sandbox id (also one written

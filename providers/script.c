@@ -82,6 +82,15 @@ script_add_quoted(ScriptText *text, const char *bytes, size_t length,
 
 /* --- the text ----------------------------------------------------------- */
 
+#define SCRIPT_NAME_BYTES                                                              \
+	"0123456789_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+static bool
+script_valid_session(const char *name)
+{
+	return *name != '\0' && name[strspn(name, SCRIPT_NAME_BYTES "-")] == '\0';
+}
+
 /*
  * Variable names are written without quotes, so they are checked once more.  A
  * NUL would end the script early, and a relative directory would depend on where
@@ -90,19 +99,17 @@ script_add_quoted(ScriptText *text, const char *bytes, size_t length,
 bool
 sbx_script_valid(const SbxRunInput *input)
 {
-	static const char allowed[] = "0123456789_abcdefghijklmnopqrstuvwxyz"
-	                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-
 	for (int i = 0; i < input->env_count; i++)
 	{
 		const char *key = input->env[i].key;
 
 		if (*key == '\0' || (*key >= '0' && *key <= '9') ||
-		    key[strspn(key, allowed)] != '\0')
+		    key[strspn(key, SCRIPT_NAME_BYTES)] != '\0')
 			return false;
 	}
 	return memchr(input->command, '\0', input->command_length) == NULL &&
-	       (input->cwd == NULL || input->cwd[0] == '/');
+	       (input->cwd == NULL || input->cwd[0] == '/') &&
+	       (input->session == NULL || script_valid_session(input->session));
 }
 
 static bool
@@ -117,10 +124,41 @@ script_has_newline(const SbxRunInput *input)
 }
 
 /*
- * The file that names the script's process group while it runs.  Only where it
- * can be written does the script get a group of its own.
+ * Files beside a script, named by its run id.  The one without a suffix names the
+ * script's process group while it runs; only where it can be written does the script
+ * get a group of its own.  Those of a background script: ".out", ".err", and ".exit"
+ * with the exit code, complete or not there at all.
  */
-#define SCRIPT_PID_PREFIX "/tmp/."
+#define SCRIPT_FILE "/tmp/."
+
+/* What a session keeps from one run to the next. */
+#define SCRIPT_SESSION_FILE "/tmp/.sbx-session-"
+
+/*
+ * Bring back the exported variables and the directory that the last run of the session
+ * left, and leave one's own for the next.  The shell quotes what it exports; the
+ * directory goes with it.  A script that traps EXIT itself leaves nothing.  One that is
+ * traced (set -x) does not see ours.
+ */
+static void
+script_write_session(ScriptText *text, const char *session)
+{
+	script_add(text, "[ -f " SCRIPT_SESSION_FILE);
+	script_add(text, session);
+	script_add(text, " ] && . " SCRIPT_SESSION_FILE);
+	script_add(text, session);
+	script_add(text, "; [ -z \"$sbx_directory\" ] || cd -- \"$sbx_directory\"; "
+	                 "unset sbx_directory; "
+	                 "trap '{ sbx_code=$?; set +x; } 2>/dev/null; "
+	                 "export sbx_directory=\"$PWD\"; "
+	                 "(umask 077; export -p >" SCRIPT_SESSION_FILE);
+	script_add(text, session);
+	script_add(text, ".$$ && mv -f " SCRIPT_SESSION_FILE);
+	script_add(text, session);
+	script_add(text, ".$$ " SCRIPT_SESSION_FILE);
+	script_add(text, session);
+	script_add(text, ") 2>/dev/null; exit \"$sbx_code\"' EXIT; ");
+}
 
 /*
  * The child's text.  Everything before the user's first byte stays on one line,
@@ -132,12 +170,17 @@ script_write_inner(ScriptText *text, const SbxRunInput *input)
 {
 	const char *newline = NULL;
 
-	/* Only if the outer text made the file: without a group there is none to name. */
-	script_add(text, "[ -f " SCRIPT_PID_PREFIX);
+	/*
+	 * Only if the outer text made the file: without a group there is none to name.
+	 * Either way it succeeds: `$?` is what a script that does nothing ends with.
+	 */
+	script_add(text, "[ ! -f " SCRIPT_FILE);
 	script_add(text, input->run_id);
-	script_add(text, " ] && echo $$ >" SCRIPT_PID_PREFIX);
+	script_add(text, " ] || echo $$ >" SCRIPT_FILE);
 	script_add(text, input->run_id);
 	script_add(text, "; ");
+	if (input->session != NULL)
+		script_write_session(text, input->session);
 	if (script_has_newline(input))
 	{
 		/* $(...) drops line breaks at the end: one byte behind keeps this one. */
@@ -183,21 +226,39 @@ script_write_child(ScriptText *text, const char *argument, const ScriptText *inn
 	script_add(text, " </dev/null); exit $?) 9>&2; sbx_code=$?; ");
 }
 
+/* Before and after a child that nobody waits for: its output goes to files. */
+static void
+script_open_background(ScriptText *text)
+{
+	script_add(text, "(umask 077; : >\"$sbx_pid.out\"; : >\"$sbx_pid.err\"); { ");
+}
+
+static void
+script_close_background(ScriptText *text)
+{
+	script_add(text, "} >\"$sbx_pid.out\" 2>\"$sbx_pid.err\"; "
+	                 "echo \"$sbx_code\" >\"$sbx_pid.exit.new\" && "
+	                 "mv -f \"$sbx_pid.exit.new\" \"$sbx_pid.exit\"; ");
+}
+
 /*
  * What the sandbox's shell gets.  Scripts are mostly written for bash, but an image
  * may have no more than sh.
  */
 static void
-script_write_outer(ScriptText *text, const ScriptText *inner, const char *run_id)
+script_write_outer(ScriptText *text, const ScriptText *inner, const char *run_id,
+                   bool in_background)
 {
 	ScriptText quoted = {0};
 
 	script_add_quoted(&quoted, inner->bytes, inner->length, NULL);
 	script_add(text, "sbx_shell=sh; command -v bash >/dev/null 2>&1 && sbx_shell=bash; "
-	                 "sbx_pid=" SCRIPT_PID_PREFIX);
+	                 "sbx_pid=" SCRIPT_FILE);
 	script_add(text, run_id);
 	script_add(text, "; sbx_group=; command -v setsid >/dev/null 2>&1 && "
 	                 "(: >\"$sbx_pid\") 2>/dev/null && sbx_group=setsid; ");
+	if (in_background)
+		script_open_background(text);
 	if (quoted.length <= SCRIPT_ARGUMENT_MAX)
 		script_write_child(text, "-c ", inner);
 	else
@@ -210,12 +271,15 @@ script_write_outer(ScriptText *text, const ScriptText *inner, const char *run_id
 		script_add(text, "rm -f \"$sbx_file\"; ");
 	}
 
+	if (in_background)
+		script_close_background(text);
+
 	/* A subshell sets `$?` without ending the shell that may be sourcing this. */
 	script_add(text, "rm -f \"$sbx_pid\"; (exit \"$sbx_code\")");
 }
 
-const char *
-sbx_script_text(SbxArena *arena, const SbxRunInput *input)
+static const char *
+script_text(SbxArena *arena, const SbxRunInput *input, bool in_background)
 {
 	ScriptText inner = {0};
 	ScriptText outer = {0};
@@ -225,21 +289,89 @@ sbx_script_text(SbxArena *arena, const SbxRunInput *input)
 		return NULL;
 	script_write_inner(&inner, input);
 
-	script_write_outer(&outer, &inner, input->run_id);
+	script_write_outer(&outer, &inner, input->run_id, in_background);
 	if (!script_start_over(&outer, arena))
 		return NULL;
-	script_write_outer(&outer, &inner, input->run_id);
+	script_write_outer(&outer, &inner, input->run_id, in_background);
 	return outer.bytes;
+}
+
+const char *
+sbx_script_text(SbxArena *arena, const SbxRunInput *input)
+{
+	return script_text(arena, input, false);
+}
+
+const char *
+sbx_script_background_text(SbxArena *arena, const SbxRunInput *input)
+{
+	return script_text(arena, input, true);
 }
 
 const char *
 sbx_script_kill_text(SbxArena *arena, const char *run_id)
 {
 	return sbx_arena_printf(arena,
-	                        "sbx_pid=$(cat " SCRIPT_PID_PREFIX
+	                        "sbx_pid=$(cat " SCRIPT_FILE
 	                        "%s) && [ -n \"$sbx_pid\" ] && "
-	                        "rm -f " SCRIPT_PID_PREFIX "%s && kill -9 \"-$sbx_pid\"",
+	                        "rm -f " SCRIPT_FILE "%s && kill -9 \"-$sbx_pid\"",
 	                        run_id, run_id);
+}
+
+const char *
+sbx_script_clear_text(SbxArena *arena, const char *run_id)
+{
+	return sbx_arena_printf(arena,
+	                        "sbx_file=" SCRIPT_FILE "%s; rm -f \"$sbx_file\" "
+	                        "\"$sbx_file.out\" \"$sbx_file.err\" \"$sbx_file.exit\"",
+	                        run_id);
+}
+
+/*
+ * The exit code counts, whatever runs.  It is asked for again when the process is gone:
+ * the shell that notes it is a moment behind, and only one that takes seconds for that
+ * will never do it.
+ */
+const char *
+sbx_script_status_text(SbxArena *arena, const char *run_id)
+{
+	return sbx_arena_printf(arena,
+	                        "sbx_file=" SCRIPT_FILE "%s; "
+	                        "sbx_end() { [ -f \"$sbx_file.exit\" ] && "
+	                        "cat \"$sbx_file.exit\"; }; "
+	                        "sbx_end || { sbx_pid=$(cat \"$sbx_file\" 2>/dev/null); "
+	                        "if [ -z \"$sbx_pid\" ]; then echo " SBX_SCRIPT_NOTHING "; "
+	                        "elif kill -0 \"-$sbx_pid\" 2>/dev/null; then "
+	                        "echo " SBX_SCRIPT_RUNNING "; "
+	                        "else for sbx_try in 1 2 3; do sbx_end && break; "
+	                        "sleep 1; [ \"$sbx_try\" = 3 ] && echo " SBX_SCRIPT_LOST
+	                        "; done; fi; }",
+	                        run_id);
+}
+
+const char *
+sbx_script_log_text(SbxArena *arena, const char *run_id, bool of_errors, size_t maximum)
+{
+	return sbx_arena_printf(arena, "head -c %zu " SCRIPT_FILE "%s.%s 2>/dev/null",
+	                        maximum, run_id, of_errors ? "err" : "out");
+}
+
+const char *
+sbx_script_count_text(SbxArena *arena, const char *path, size_t length)
+{
+	ScriptText text = {0};
+
+	for (int pass = 0; pass < 2; pass++)
+	{
+		script_add(&text, "test -f ");
+		script_add_quoted(&text, path, strlen(path), NULL);
+		script_add(&text, " && test \"$(wc -c <");
+		script_add_quoted(&text, path, strlen(path), NULL);
+		script_add(&text, ")\" -eq ");
+		if (pass == 0 && !script_start_over(&text, arena))
+			return NULL;
+	}
+	return sbx_arena_printf(arena, "%s%zu", text.bytes, length);
 }
 
 /* --- the output --------------------------------------------------------- */

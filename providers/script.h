@@ -28,6 +28,34 @@ extern bool sbx_script_valid(const SbxRunInput *input);
 extern const char *sbx_script_text(SbxArena *arena, const SbxRunInput *input);
 
 /*
+ * The same for a script that nobody waits for: what it writes and its exit code go to
+ * files in the sandbox, which the texts below read.
+ */
+extern const char *
+sbx_script_background_text(SbxArena *arena, const SbxRunInput *input);
+
+/* Removes what a background script of that run left. */
+extern const char *sbx_script_clear_text(SbxArena *arena, const char *run_id);
+
+/*
+ * Prints what is known of the background script of that run: its exit code, or one of
+ * these words.  Nothing is known of one whose shell has not got to it yet, either.
+ */
+#define SBX_SCRIPT_NOTHING "nothing"
+#define SBX_SCRIPT_RUNNING "running"
+#define SBX_SCRIPT_LOST    "lost" /* it will never have an exit code */
+
+extern const char *sbx_script_status_text(SbxArena *arena, const char *run_id);
+
+/* Prints the head of one of its streams. */
+extern const char *sbx_script_log_text(SbxArena *arena, const char *run_id,
+                                       bool of_errors, size_t maximum);
+
+/* Succeeds if there is a file of that many bytes. */
+extern const char *
+sbx_script_count_text(SbxArena *arena, const char *path, size_t length);
+
+/*
  * A text that kills the script of that run and all of its group, and succeeds only
  * if it did.  Without a group of its own there is nothing for it to find: the script
  * then dies with the shell that was given its text.

@@ -55,6 +55,22 @@ as_root() {
 	fi
 }
 
+# A Node.js that is new enough for the providers' clients: the machine's, or the
+# one that install-deps puts under build/.  Fails if there is none.
+node_wanted=20
+find_node() {
+	local candidate version
+	for candidate in "$(command -v node || true)" "$root"/build/node/node_modules/node-linux-*/bin/node; do
+		[ -x "$candidate" ] || continue
+		version=$("$candidate" -p 'process.versions.node.split(".")[0]' 2>/dev/null) || continue
+		if [ "$version" -ge "$node_wanted" ]; then
+			node=$candidate
+			return 0
+		fi
+	done
+	return 1
+}
+
 # Build with warnings as errors and install what is stale.  Quiet unless it fails.
 # One at a time: two runs on one checkout must not overwrite each other's objects.
 build_all() {
@@ -103,14 +119,30 @@ is_installed() {
 		cmp -s "$root/sbx_router--1.0.sql" "$share/sbx_router--1.0.sql"
 }
 
-# A private cluster and an emulator under $work; sets PG* and SBX_EMULATOR_URL.
-# Every server gets stopped by stop_servers, which is safe to call at any time.
-start_servers() {
+# The emulator alone, which needs no PostgreSQL.
+build_emulator() {
+	local log=$root/build/emulator.log
+	mkdir -p "$root/build"
+	exec 9>"$root/build/lock"
+	flock 9
+	make -C "$root/emulator" -j"$(nproc)" BUILD="$root/build" >"$log" 2>&1 ||
+		{ cat "$log" >&2; die "the build of the emulator failed"; }
+	flock -u 9
+	exec 9>&-
+}
+
+make_work() {
 	# Short: a socket's path must fit into 107 bytes.
 	work=$(mktemp -d /tmp/sbx.XXXXXX)
 	chmod 755 "$work"
 	mkdir "$work/pg" "$work/emulator" "$work/bin"
 	chown "$(server_user)" "$work/pg" "$work/emulator"
+}
+
+# A private cluster and an emulator under $work; sets PG* and SBX_EMULATOR_URL.
+# Every server gets stopped by stop_servers, which is safe to call at any time.
+start_servers() {
+	make_work
 	start_cluster
 	start_emulator
 }

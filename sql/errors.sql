@@ -106,12 +106,13 @@ SELECT command, regress_try(format('SELECT sbx_run_script(%L, %L)', :'unknown', 
 	('true'), (E'#!/bin/sh\necho "two lines"\n'), (' '), (''), (NULL)) v(command);
 SELECT n, regress_try(format('SELECT sbx_run_script(%L, %L)', :'unknown', repeat('x', n))) FROM (VALUES (1048576), (1048577)) v(n);
 SELECT session, regress_try(format('SELECT sbx_run_script(%L, ''true'', session => %L)', :'unknown', session)) FROM (VALUES
-	(NULL), ('s')) v(session);
+	(NULL), ('s'), ('entrypoint'), ('a b')) v(session);
 -- Rule: of several faults the first argument's is named.
 SELECT regress_try(format('SELECT sbx_run_script(%L, '''', ''[]'', '''', ''0'', ''s'')', 'x'));
 SELECT regress_try(format('SELECT sbx_run_script(%L, ''true'', ''[]'', '''', ''0'', ''s'')', 'x'));
 SELECT regress_try(format('SELECT sbx_run_script(%L, ''true'', ''{}'', '''', ''0'', ''s'')', 'x'));
-SELECT regress_try(format('SELECT sbx_run_script(%L, ''true'', ''{}'', ''/'', ''0'', ''s'')', 'x'));
+SELECT regress_try(format('SELECT sbx_run_script(%L, ''true'', ''{}'', ''/'', ''0'', ''a b'')', 'x'));
+SELECT regress_try(format('SELECT sbx_run_script(%L, ''true'', ''{}'', ''/'', ''1 s'', ''a b'')', 'x'));
 
 --
 -- Where effects are not allowed: refused before anything else is looked at

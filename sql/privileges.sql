@@ -43,6 +43,11 @@ SELECT statement, regress_try(statement) FROM (VALUES
 	($$SELECT sbx_set_policy('x')$$), ($$SELECT sbx_drop_policy('x')$$), ('SELECT sbx_new_id()'), ('SELECT sbx_provision()'),
 	($$SELECT sbx_get('sbx_11111111111111111111111111111111')$$), ($$SELECT sbx_run_script('sbx_11111111111111111111111111111111', 'true')$$),
 	($$SELECT sbx_destroy('sbx_11111111111111111111111111111111')$$), ('SELECT sbx_recent_events()'),
+	('SELECT sbx_provision_detached()'), ($$SELECT sbx_wait_ready('sbx_11111111111111111111111111111111')$$), ($$SELECT sbx_find('p', '{}')$$),
+	($$SELECT sbx_start('sbx_11111111111111111111111111111111')$$), ($$SELECT sbx_stop('sbx_11111111111111111111111111111111')$$),
+	($$SELECT sbx_start_script('sbx_11111111111111111111111111111111', 'true')$$), ($$SELECT sbx_script_status('sbx_11111111111111111111111111111111', 's', 'c')$$),
+	($$SELECT sbx_script_logs('sbx_11111111111111111111111111111111', 's', 'c')$$),
+	($$SELECT sbx_upload('sbx_11111111111111111111111111111111', 'p', '')$$), ($$SELECT sbx_download('sbx_11111111111111111111111111111111', 'p')$$),
 	('SELECT sbx_provider_check()'), ('SELECT sbx_provider_changed()'), ('SELECT sbx_policy_check()'), ('SELECT sbx_credential_input_begin()'), ('SELECT sbx_credential_input_row()'),
 	('SELECT * FROM sbx_installation'), ('SELECT * FROM sbx_provider'), ('SELECT * FROM sbx_policy'), ('SELECT * FROM sbx_mapping'),
 	('SELECT * FROM sbx_sandboxes'), ('SELECT * FROM sbx_credentials'), ('SELECT * FROM sbx_credential_input'),
@@ -83,7 +88,11 @@ REVOKE CREATE ON SCHEMA public FROM regress_sbx_nobody;
 GRANT EXECUTE ON FUNCTION sbx_route(jsonb, text), sbx_route_explain(jsonb, text, boolean, boolean),
 	sbx_route_explain_text(jsonb, text), sbx_check_request(jsonb), sbx_set_credential(text, sbx_secret), sbx_set_local_credential(text, sbx_secret), sbx_clear_credentials(text),
 	sbx_new_id(), sbx_provision(jsonb, text, text), sbx_get(text),
-	sbx_run_script(text, text, jsonb, text, interval, text), sbx_destroy(text), sbx_recent_events()
+	sbx_run_script(text, text, jsonb, text, interval, text), sbx_destroy(text), sbx_recent_events(),
+	sbx_provision_detached(jsonb, text, text), sbx_wait_ready(text, interval), sbx_find(text, jsonb),
+	sbx_start(text), sbx_stop(text), sbx_start_script(text, text, jsonb, text, interval, text),
+	sbx_script_status(text, text, text), sbx_script_logs(text, text, text),
+	sbx_upload(text, text, bytea), sbx_download(text, text)
 	TO regress_sbx_team, regress_sbx_aloof, regress_sbx_stranger;
 GRANT SELECT ON sbx_sandboxes, sbx_mapping TO regress_sbx_team, regress_sbx_aloof, regress_sbx_stranger;
 -- Rule: calling needs no privilege on the tables behind.  must not fire
@@ -99,10 +108,16 @@ SELECT provider_id, eligible FROM sbx_route_explain();
 -- Rule: the caller need not be superuser to use a superuser's endpoint: it gets as
 -- far as the network.
 SELECT regress_try('SELECT sbx_provision()');
+SELECT regress_try($$SELECT sbx_find('p', '{}')$$);
+-- Rule: each of the others gets as far as the look-up.
+SELECT statement, regress_try(statement) FROM (VALUES
+	($$SELECT sbx_wait_ready('x')$$), ($$SELECT sbx_start('x')$$), ($$SELECT sbx_stop('x')$$),
+	($$SELECT sbx_start_script('x', 'true')$$), ($$SELECT sbx_script_status('x', 's', 'c')$$), ($$SELECT sbx_script_logs('x', 's', 'c')$$),
+	($$SELECT sbx_upload('x', 'p', '')$$), ($$SELECT sbx_download('x', 'p')$$), ('SELECT sbx_provision_detached(id => ''x'')')) v(statement);
 -- must fire: what was not granted
 SELECT statement, regress_try(statement) FROM (VALUES
 	('SELECT * FROM sbx_provider'), ('SELECT * FROM sbx_policy'), ($$SELECT sbx_register_provider('x', 'daytona')$$), ($$SELECT sbx_set_policy('shared')$$), ($$SELECT sbx_drop_policy('shared')$$), ('SELECT * FROM sbx_credentials'),
-	('SET sbx_router.allow_private_addresses = on')) v(statement);
+	('SET sbx_router.allow_private_addresses = on'), ('SET sbx_router.max_file_size = ''1kB''')) v(statement);
 RESET ROLE;
 -- Rule: the view sbx_credentials needs the function behind it, too.  must fire
 GRANT SELECT ON sbx_credentials TO regress_sbx_stranger;

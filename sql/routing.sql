@@ -175,17 +175,13 @@ FROM (SELECT unnest(rejections) AS code FROM sbx_route_providers(
 		'network', jsonb_object_agg('n' || i, i), 'timeout', jsonb_build_object('semantics', jsonb_agg('s' || i)))) FROM generate_series(1, 64) i), '[{"id":"a"}]')) s;
 
 -- Rule: what a launch cannot carry, and a detached launch, are facts about the kind: for
--- registered pools only.  "daytona" carries env, labels and a timeout, and has no
--- detached launch.  must not fire / must fire
+-- registered pools only.  "daytona" carries all of them; the module sbx_router_test asks
+-- kinds that do not.  must not fire
 UPDATE sbx_provider SET capabilities = NULL, signals = NULL WHERE id = 'bare';
 SELECT regress_codes('bare', (SELECT jsonb_build_object('launch', jsonb_build_object('name', 'n', 'env', jsonb_object_agg('E' || i, 'x'), 'labels', jsonb_object_agg('l' || i, 'x'), 'createTimeoutSeconds', 60)) FROM generate_series(1, 64) i));
 SELECT provider_id, rejections, reason FROM sbx_route_explain(detached => true) WHERE provider_id = 'bare';
 SELECT provider_id, rejections, reason FROM sbx_route_explain(detached => false) WHERE provider_id = 'bare';
 SELECT provider_id, rejections FROM sbx_route_explain(detached => NULL) WHERE provider_id = 'bare';
--- its place is after PROVIDER_DISABLED and before the capabilities
-UPDATE sbx_provider SET enabled = false WHERE id = 'bare';
-SELECT rejections FROM sbx_route_explain('{"requires":{"requiredCapabilities":["pty"]},"providerId":"one"}', detached => true) WHERE provider_id = 'bare';
-UPDATE sbx_provider SET enabled = true WHERE id = 'bare';
 SELECT eligible, rejections FROM sbx_route_providers('{"launch":{"env":{"A":"b"},"labels":{"a":"b"},"createTimeoutSeconds":1}}', '[{"id":"a","kind":"no such kind"}]');
 DROP FUNCTION regress_judge(jsonb, jsonb, jsonb);
 

@@ -47,6 +47,10 @@ is($body->{labels}{team}, 'a', 'labels of the request arrive');
 is($body->{env}{TOKEN}, 'env-in-the-request', 'env of the request arrives');
 is($create->{headers}{authorization}, 'Bearer ***', 'the key travels as a bearer token');
 ok(!exists $create->{headers}{expect}, 'no Expect header');
+is_deeply(
+	[ sort grep { !/^(host|accept|accept-encoding|content-type|content-length)$/ } keys %{ $create->{headers} } ],
+	[qw(authorization user-agent x-daytona-sdk-version x-daytona-source)],
+	'and no header that nobody knows');
 
 my @row = $s->query(
 	qq{SELECT provider_id, name, labels, state, env_hash IS NOT NULL
@@ -174,6 +178,11 @@ my $before = $sbx->mark;
 $row = run($id, $long);
 is_deeply([ @$row{qw(stdout exit_code)} ], [ "the end\n", 4 ], 'runs to its end');
 is($sbx->execs($before), 1, 'and is sent once');
+my ($exec) = grep { $_->{path} =~ m{/exec$} } $sbx->requests($before);
+is_deeply(
+	[ sort grep { /transfer|length/ } keys %{ $exec->{headers} } ],
+	['transfer-encoding'],
+	'without a Content-Length, so that no proxy can send it again');
 
 #
 # Processes, and sandboxes beside each other

@@ -178,13 +178,14 @@ sub user
 	return $session;
 }
 
-# run(session, sandbox, script, env =>, cwd =>, timeout =>): the result, its row as a hash.
+# run(session, sandbox, script, env =>, cwd =>, timeout =>, session =>): the result, its row
+# as a hash.
 sub run
 {
 	my ($self, $session, $id, $script, %options) = @_;
 	my $env = defined $options{env} ? $json->encode($options{env}) : '{}';
-	my $result = $session->execute('SELECT * FROM sbx_run_script($1, $2, $3, $4, $5)',
-		$id, $script, $env, $options{cwd}, $options{timeout});
+	my $result = $session->execute('SELECT * FROM sbx_run_script($1, $2, $3, $4, $5, $6)',
+		$id, $script, $env, $options{cwd}, $options{timeout}, $options{session});
 	my %row;
 
 	@row{qw(output stdout stderr exit_code truncated)} = $result->row;
@@ -227,15 +228,17 @@ sub control
 	return $json->decode($response->{content});
 }
 
-# A request of somebody else to the provider's control plane, with this key.
+# A request of somebody else to the provider's control plane, with this key and perhaps a
+# body, a hash; returns what a JSON answer says.
 sub http
 {
-	my ($self, $method, $key, $path) = @_;
-	my $response = $self->{http}
-	  ->request($method, $self->api . $path, { headers => { Authorization => "Bearer $key" } });
+	my ($self, $method, $key, $path, $body) = @_;
+	my %options = (headers => { Authorization => "Bearer $key" });
 
+	$options{content} = $json->encode($body) if defined $body;
+	my $response = $self->{http}->request($method, $self->api . $path, \%options);
 	croak "$method $path: $response->{status} $response->{content}" unless $response->{success};
-	return;
+	return json($response->{content});
 }
 
 # One rule for things to go wrong; Daytona's unless it says otherwise.

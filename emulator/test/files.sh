@@ -47,6 +47,8 @@ is "$code" 200 'bulk download is 200'
 like "$body" 'name="file"; filename="/tmp/new/dir/small"' 'with a part for a file'
 like "$body" '"message":"file not found: /tmp/missing"' 'and a part for an error'
 like "$body" '--DAYTONA-FILE-BOUNDARY--' 'and a closing boundary'
+call -X POST "$box/files/bulk-download" -d '{"paths":["/ü\""]}'
+like "$body" "name=\"error\"; filename*=utf-8''%2F%C3%BC%22" 'a path that is not plain is escaped'
 call -X POST "$box/files/permissions?path=/tmp/large&mode=0600"
 execute '{"command":"stat -c %a /tmp/large"}'
 is "$body" '{"exitCode":0,"result":"600\n"}' 'permissions are set'

@@ -89,6 +89,13 @@ until_closed
 like "$(frames)" "827e1000010101787878" 'a long line is cut into messages'
 like "$(frames)" "827e038c787878" 'wherever that falls'
 
+start 'head -c 4089 /dev/zero | tr \"\\0\" x; echo; echo y'
+eventually shows exitCode "$session/f/command/$command"
+dial "$log?follow=true"
+until_closed
+like "$(frames)" "827e0fff010101787878" 'but not right after a marker'
+like "$(frames)" "780a0101820301790a$normal" 'it is the marker that is cut'
+
 call "$session/f/command/nope/logs?follow=true"
 is "$code" 404 'an unknown command has no log to follow'
 dial "$session/f/command/nope/logs?follow=true"

@@ -378,6 +378,13 @@ sbx_cleanup_find(const char *sbx_id)
 }
 
 void
+sbx_cleanup_moved(SbxPending *pending, const char *sandbox_id)
+{
+	strlcpy(pending->launch->sandbox_id, sandbox_id,
+	        sizeof(pending->launch->sandbox_id));
+}
+
+void
 sbx_cleanup_resolved(SbxPending *pending)
 {
 	SbxPending **link = &pending_list;

@@ -27,6 +27,9 @@ sbx_cleanup_expect(const char *sbx_id, const char *provider_id, SbxOp *launch,
 /* The acquisition of this transaction with that id; NULL when there is none. */
 extern SbxPending *sbx_cleanup_find(const char *sbx_id);
 
+/* The sandbox has this id at the provider now. */
+extern void sbx_cleanup_moved(SbxPending *pending, const char *sandbox_id);
+
 /* Nothing is or can be left at the provider: drop the entry. */
 extern void sbx_cleanup_resolved(SbxPending *pending);
 

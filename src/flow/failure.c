@@ -40,14 +40,68 @@ hint_for_phase(const SbxFailure *failure)
 	                          : _("The provider reported a failure.");
 }
 
-static char *
-hint_for_timeout(const char *code)
+typedef struct Advice
 {
-	if (code != NULL && strcmp(code, "TIMEOUT") == 0)
-		return _("The script was killed.  Use the argument \"timeout\" to give it more "
-		         "time.");
-	if (code != NULL && strcmp(code, "TIMEOUT_NOT_KILLED") == 0)
-		return _("The script may still be running.");
+	const char *code;      /* an adapter's constant */
+	const char *operation; /* whose failure it is about; NULL = any */
+	const char *hint;
+} Advice;
+
+static const Advice advice_for_codes[] = {
+    {"TIMEOUT", "runScript",
+     gettext_noop(
+         "The script was killed.  Use the argument \"timeout\" to give it more "
+         "time.")},
+    {"TIMEOUT_NOT_KILLED", "runScript",
+     gettext_noop("The script may still be running.")},
+    {"SANDBOX_GONE", NULL,
+     gettext_noop("The provider has no such sandbox any more.  Use sbx_destroy() to "
+                  "forget it.")},
+    {"SANDBOX_FAILED", NULL,
+     gettext_noop("The provider says that the sandbox failed.  Use sbx_destroy() to "
+                  "remove it.")},
+    {"NOT_STARTED", NULL,
+     gettext_noop(
+         "Use sbx_start() to start it, or sbx_wait_ready() while it is starting.")},
+    {"STOP_WOULD_DESTROY", NULL,
+     gettext_noop("The provider deletes this sandbox as soon as it is stopped.  Use "
+                  "sbx_destroy() where that is wanted.")},
+    {"SESSION_IN_USE", NULL,
+     gettext_noop("Another script has that session.  Use another name, or none.")},
+    {"SCRIPT_LOST", NULL,
+     gettext_noop(
+         "The sandbox was stopped while the script was running: how the script "
+         "ended cannot be found out.")},
+    {"SCRIPT_UNKNOWN", NULL,
+     gettext_noop("Use both ids that sbx_start_script() returned for this sandbox.")},
+    {"FILE_NOT_FOUND", NULL,
+     gettext_noop("There is no file of that path in the sandbox.")},
+    {"FILE_ACCESS_DENIED", NULL,
+     gettext_noop("The user inside the sandbox has no access to that path.")},
+    {"INVALID_FILE_PATH", NULL,
+     gettext_noop("The path cannot be that of a file in the sandbox.")},
+    {"FILE_TOO_LARGE", NULL,
+     gettext_noop("The setting \"sbx_router.max_file_size\" says how large a file may "
+                  "be.")},
+    {"HOME_UNKNOWN", NULL,
+     gettext_noop("The provider does not tell the home directory.  Use an absolute "
+                  "path.")},
+};
+
+/* NULL = nothing better to say than the facts. */
+static char *
+hint_for_code(const char *operation, const char *code)
+{
+	if (code == NULL)
+		return NULL;
+	for (size_t i = 0; i < lengthof(advice_for_codes); i++)
+	{
+		const Advice *advice = &advice_for_codes[i];
+
+		if (strcmp(advice->code, code) == 0 &&
+		    (advice->operation == NULL || strcmp(advice->operation, operation) == 0))
+			return _(advice->hint);
+	}
 	return NULL;
 }
 
@@ -56,9 +110,9 @@ hint_for_timeout(const char *code)
  * NULL.
  */
 static char *
-failure_hint(const SbxFailure *failure)
+failure_hint(const char *operation, const SbxFailure *failure)
 {
-	char *hint = hint_for_timeout(failure->provider_code);
+	char *hint = hint_for_code(operation, failure->provider_code);
 
 	if (hint != NULL)
 		return hint;
@@ -85,7 +139,7 @@ sbx_failure_launch(const char *provider_id, const SbxFailure *failure, const cha
 	        (errcode(SBX_ERRCODE_PROVISIONING_FAILED),
 	         errmsg("could not launch a sandbox at provider \"%s\"", provider_id),
 	         errdetail_internal("%s", detail.data),
-	         errhint("%s", failure_hint(failure))));
+	         errhint("%s", failure_hint("launch", failure))));
 }
 
 void
@@ -102,20 +156,45 @@ sbx_failure_exhausted(const char *attempts, int count, const SbxFailure *failure
 	         errmsg_plural("could not launch a sandbox in %d attempt",
 	                       "could not launch a sandbox in %d attempts", count, count),
 	         errdetail_internal("%s", detail.data),
-	         errhint("%s", failure_hint(failure))));
+	         errhint("%s", failure_hint("launch", failure))));
 }
 
-/* "could not run a script in" and its kin: whole sentences, for translators. */
+typedef struct OperationWords
+{
+	const char *operation; /* as operations name themselves */
+	const char *message;   /* a whole sentence, for translators */
+} OperationWords;
+
+/* %s is the sandbox; for find the provider. */
+static const OperationWords operation_words[] = {
+    {"get", gettext_noop("could not read the state of sandbox \"%s\"")},
+    {"waitReady", gettext_noop("could not wait until sandbox \"%s\" is ready")},
+    {"find", gettext_noop("could not find sandboxes at provider \"%s\"")},
+    {"start", gettext_noop("could not start sandbox \"%s\"")},
+    {"stop", gettext_noop("could not stop sandbox \"%s\"")},
+    {"runScript", gettext_noop("could not run a script in sandbox \"%s\"")},
+    {"startScript", gettext_noop("could not start a script in sandbox \"%s\"")},
+    {"scriptStatus",
+     gettext_noop("could not read the status of a script in sandbox \"%s\"")},
+    {"scriptLogs",
+     gettext_noop("could not read the output of a script in sandbox \"%s\"")},
+    {"upload", gettext_noop("could not upload a file to sandbox \"%s\"")},
+    {"download", gettext_noop("could not download a file from sandbox \"%s\"")},
+    {"destroy", gettext_noop("could not destroy sandbox \"%s\"")},
+};
+
 static const char *
 runtime_message(const SbxOp *op)
 {
-	if (strcmp(op->operation, "runScript") == 0)
-		return op->failure.timed_out && op->failure.provider_code != NULL
-		           ? gettext_noop("script in sandbox \"%s\" did not finish in time")
-		           : gettext_noop("could not run a script in sandbox \"%s\"");
-	if (strcmp(op->operation, "destroy") == 0)
-		return gettext_noop("could not destroy sandbox \"%s\"");
-	return gettext_noop("could not read the state of sandbox \"%s\"");
+	if (strcmp(op->operation, "runScript") == 0 && op->failure.timed_out &&
+	    op->failure.provider_code != NULL)
+		return _("script in sandbox \"%s\" did not finish in time");
+	for (size_t i = 0; i < lengthof(operation_words); i++)
+	{
+		if (strcmp(operation_words[i].operation, op->operation) == 0)
+			return _(operation_words[i].message);
+	}
+	elog(ERROR, "unknown operation \"%s\"", op->operation);
 }
 
 void
@@ -128,8 +207,9 @@ sbx_failure_runtime(const char *provider_id, const char *sbx_id, const SbxOp *op
 	sbx_detail_text(&detail, "operation", op->operation);
 	sbx_detail_text(&detail, "code", op->failure.provider_code);
 	sbx_detail_close(&detail);
-	ereport(ERROR,
-	        (errcode(SBX_ERRCODE_PROVIDER_RUNTIME), errmsg(runtime_message(op), sbx_id),
-	         errdetail_internal("%s", detail.data),
-	         errhint("%s", failure_hint(&op->failure))));
+	ereport(ERROR, (errcode(SBX_ERRCODE_PROVIDER_RUNTIME),
+	                errmsg_internal(runtime_message(op),
+	                                sbx_id == NULL ? provider_id : sbx_id),
+	                errdetail_internal("%s", detail.data),
+	                errhint("%s", failure_hint(op->operation, &op->failure))));
 }

@@ -25,7 +25,7 @@ extern void sbx_failure_exhausted(const char *attempts, int count,
 
 /*
  * An operation on a sandbox that failed: SB008, DETAIL {"providerId","operation"},
- * and "code" where the adapter has one.
+ * and "code" where the adapter has one.  sbx_id is NULL where it is about no single one.
  */
 extern void sbx_failure_runtime(const char *provider_id, const char *sbx_id,
                                 const SbxOp *op) pg_attribute_noreturn();

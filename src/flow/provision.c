@@ -1,6 +1,7 @@
 /*
  * provision.c
- *		sbx_provision: from a request to a sandbox that accepts commands.
+ *		sbx_provision: from a request to a sandbox that accepts commands; and
+ *		sbx_provision_detached: to one that may still be starting.
  *
  * The order is what makes it safe: lock of the id, entry in the pending list,
  * first byte, mapping row, commit.  Whatever breaks in between, the entry knows
@@ -41,6 +42,7 @@
 /* One call of sbx_provision. */
 typedef struct Provisioning
 {
+	bool detached; /* do not wait until it is ready */
 	char *id;
 	char *launch_token; /* NULL = the id is fresh, so nobody else can have it */
 	SbxPlan *plan;
@@ -58,24 +60,9 @@ typedef struct Provisioning
 /* --- ids ------------------------------------------------------------------------ */
 
 static char *
-random_hex(int bytes)
-{
-	unsigned char random[16];
-	char *hex = palloc(2 * sizeof(random) + 1);
-
-	Assert(bytes <= (int) sizeof(random));
-	if (!pg_strong_random(random, bytes))
-		ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR),
-		                errmsg("could not generate a random sandbox id")));
-	for (int i = 0; i < bytes; i++)
-		snprintf(hex + 2 * i, 3, "%02x", random[i]);
-	return hex;
-}
-
-static char *
 new_id(void)
 {
-	return psprintf("sbx_%s", random_hex(16));
+	return psprintf("sbx_%s", sbx_session_random_hex(16));
 }
 
 /*
@@ -147,6 +134,8 @@ build_input(Provisioning *provisioning)
 	input->env = wire_pairs(request->env, request->env_count, 0);
 	input->env_count = request->env_count;
 	input->create_timeout_ms = request->create_timeout_ms;
+	input->detached = provisioning->detached;
+	input->launch_token = provisioning->launch_token;
 }
 
 /* --- after a launch that failed ------------------------------------------------------ */
@@ -293,6 +282,16 @@ without_env(Jsonb *request)
 	    jsonb_delete_path, JsonbPGetDatum(request), PointerGetDatum(path)));
 }
 
+/* A launch that waits is over when the sandbox is ready; a detached one may be. */
+static const char *
+launched_state(const Provisioning *provisioning)
+{
+	const SbxSandboxFacts *facts = provisioning->launch->result;
+
+	return provisioning->detached && facts->state != SBX_STATE_STARTED ? "starting"
+	                                                                   : "started";
+}
+
 static void
 build_mapping(const Provisioning *provisioning, SbxMapping *mapping)
 {
@@ -308,7 +307,7 @@ build_mapping(const Provisioning *provisioning, SbxMapping *mapping)
 	    labels != NULL
 	        ? labels
 	        : DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum("{}")));
-	mapping->state = "started";
+	mapping->state = launched_state(provisioning);
 	mapping->request = without_env(provisioning->plan->request_jsonb);
 	mapping->env = member_of(launch, "env");
 	mapping->owner = GetUserId();
@@ -378,7 +377,8 @@ static void
 route(Provisioning *provisioning, Jsonb *request, const char *policy,
       const char *given_id)
 {
-	SbxPlan *plan = sbx_plan_make(request, policy, false, false, SBX_WANTED_ATTEMPTS);
+	SbxPlan *plan = sbx_plan_make(request, policy, provisioning->detached, false,
+	                              SBX_WANTED_ATTEMPTS);
 
 	provisioning->plan = plan;
 	if (plan->request->idempotency_key != NULL)
@@ -394,7 +394,7 @@ route(Provisioning *provisioning, Jsonb *request, const char *policy,
 	               SBX_UNSET, SBX_UNSET);
 }
 
-/* One attempt: true = the sandbox accepts commands. */
+/* One attempt: true = there is a sandbox, which accepts commands unless detached. */
 static bool
 launch(Provisioning *provisioning, const SbxProvider *provider)
 {
@@ -441,6 +441,31 @@ acquire(Provisioning *provisioning)
 	}
 }
 
+/* Both functions; the arguments are request, policy, id. */
+static Datum
+provision(FunctionCallInfo fcinfo, bool detached, const char *function)
+{
+	Provisioning provisioning = {.detached = detached};
+	SbxCall call;
+	char *policy = PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1));
+	char *given = PG_ARGISNULL(2) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(2));
+
+	sbx_session_begin(&call);
+	sbx_session_refuse_effects(function);
+	if (PG_ARGISNULL(0))
+		sbx_error_document(SBX_DOCUMENT_REQUEST, "request", SBX_REASON_MISSING, NULL);
+	route(&provisioning, PG_GETARG_JSONB_P(0), policy, given);
+	provisioning.id = claim_id(given);
+
+	/* The caller may use the id again, here or in another database. */
+	if (given != NULL)
+		provisioning.launch_token = sbx_session_random_hex(8);
+	acquire(&provisioning);
+	record(&provisioning);
+	sbx_session_end(&call);
+	PG_RETURN_DATUM(CStringGetTextDatum(provisioning.id));
+}
+
 /*
  * sbx_provision(request jsonb, policy text, id text) returns sbx_id
  *		Launches on the best eligible pool and waits until the sandbox accepts
@@ -457,23 +482,20 @@ PG_FUNCTION_INFO_V1(sbx_provision);
 Datum
 sbx_provision(PG_FUNCTION_ARGS)
 {
-	Provisioning provisioning = {0};
-	SbxCall call;
-	char *policy = PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1));
-	char *given = PG_ARGISNULL(2) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(2));
+	return provision(fcinfo, false, "sbx_provision()");
+}
 
-	sbx_session_begin(&call);
-	sbx_session_refuse_effects("sbx_provision()");
-	if (PG_ARGISNULL(0))
-		sbx_error_document(SBX_DOCUMENT_REQUEST, "request", SBX_REASON_MISSING, NULL);
-	route(&provisioning, PG_GETARG_JSONB_P(0), policy, given);
-	provisioning.id = claim_id(given);
-
-	/* The caller may use the id again, here or in another database. */
-	if (given != NULL)
-		provisioning.launch_token = random_hex(8);
-	acquire(&provisioning);
-	record(&provisioning);
-	sbx_session_end(&call);
-	PG_RETURN_DATUM(CStringGetTextDatum(provisioning.id));
+/*
+ * sbx_provision_detached(request jsonb, policy text, id text) returns sbx_id
+ *		The same, but returns as soon as the sandbox has a durable id at the
+ *		provider; sbx_wait_ready() tells when it accepts commands.  Only pools
+ *		whose kind can launch that way are eligible.
+ *
+ *		Errors: as sbx_provision.
+ */
+PG_FUNCTION_INFO_V1(sbx_provision_detached);
+Datum
+sbx_provision_detached(PG_FUNCTION_ARGS)
+{
+	return provision(fcinfo, true, "sbx_provision_detached()");
 }

@@ -23,6 +23,7 @@
 int sbx_abort_cleanup_timeout = 2000;
 static int max_response_kb = 4096;
 static int max_script_output_kb = 4096;
+static int max_file_size_kb = 65536;
 static bool allow_private_addresses = false;
 static bool allow_http = false;
 static char *ca_file = NULL;
@@ -47,6 +48,10 @@ sbx_session_define_gucs(void)
 	    "sbx_router.max_script_output", "Bytes kept of each output stream of a script.",
 	    "What is longer is cut, and marked as truncated.", &max_script_output_kb, 4096,
 	    1, 64 * 1024, PGC_SUSET, GUC_UNIT_KB, NULL, NULL, NULL);
+	DefineCustomIntVariable(
+	    "sbx_router.max_file_size", "Largest file that is uploaded or downloaded.",
+	    "A file is held in memory more than once on its way.", &max_file_size_kb, 65536,
+	    1, 128 * 1024, PGC_SUSET, GUC_UNIT_KB, NULL, NULL, NULL);
 	DefineCustomBoolVariable("sbx_router.allow_private_addresses",
 	                         "Allows requests to loopback and private addresses.",
 	                         "For an emulator or a provider inside one's own network.",
@@ -69,6 +74,12 @@ size_t
 sbx_session_max_script_output(void)
 {
 	return (size_t) max_script_output_kb * 1024;
+}
+
+size_t
+sbx_session_max_file_size(void)
+{
+	return (size_t) max_file_size_kb * 1024;
 }
 
 const SbxEngineSettings *
@@ -235,6 +246,23 @@ sbx_session_hold(SbxOp *op, SbxCredential *credential)
 	held->callback.arg = held;
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, &held->callback);
 	return op;
+}
+
+/* --- random ---------------------------------------------------------------------- */
+
+char *
+sbx_session_random_hex(int bytes)
+{
+	unsigned char random[16];
+	char *hex = palloc(2 * sizeof(random) + 1);
+
+	Assert(bytes <= (int) sizeof(random));
+	if (!pg_strong_random(random, bytes))
+		ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR),
+		                errmsg("could not generate random bytes")));
+	for (int i = 0; i < bytes; i++)
+		snprintf(hex + 2 * i, 3, "%02x", random[i]);
+	return hex;
 }
 
 /* --- text ------------------------------------------------------------------------ */

@@ -21,6 +21,9 @@ extern int sbx_abort_cleanup_timeout; /* ms */
 /* Bytes kept of each output stream of a script. */
 extern size_t sbx_session_max_script_output(void);
 
+/* Bytes of the largest file that is uploaded or downloaded. */
+extern size_t sbx_session_max_file_size(void);
+
 typedef struct SbxCall
 {
 	ErrorContextCallback callback;
@@ -74,6 +77,9 @@ extern void sbx_session_access(const SbxProvider *provider, SbxAccess *access);
  * goes.  NULL means out of memory: raises 53200.  Returns op.
  */
 extern SbxOp *sbx_session_hold(SbxOp *op, SbxCredential *credential);
+
+/* So many bytes (at most 16) of the strong random source, as lower-case hex digits. */
+extern char *sbx_session_random_hex(int bytes);
 
 /* Text to and from the wire, which is UTF-8. */
 extern char *sbx_session_to_utf8(const char *string);

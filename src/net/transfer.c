@@ -223,7 +223,7 @@ build_headers(SbxTransfer *transfer)
 	if (!has_type && !add_header_line(transfer, "Content-Type", "", ""))
 		return false;
 	if (request->chunked && request->body != NULL &&
-	    !add_header_line(transfer, "SbxTransfer-Encoding", "", "chunked"))
+	    !add_header_line(transfer, "Transfer-Encoding", "", "chunked"))
 		return false;
 	return add_header_line(transfer, "Expect", "", "");
 }

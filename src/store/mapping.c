@@ -12,6 +12,7 @@
 #include "storage/lock.h"
 #include "store/catalog.h"
 #include "utils/acl.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 
 static SbxStatement insert_row = {
@@ -27,6 +28,21 @@ static SbxStatement select_row = {
     " FROM %1$s.sbx_mapping WHERE id OPERATOR(pg_catalog.=) $1",
     1,
     {TEXTOID}};
+
+static SbxStatement update_row = {
+    "UPDATE %1$s.sbx_mapping SET state = $2, provider_sandbox_id = $3"
+    " WHERE id OPERATOR(pg_catalog.=) $1",
+    3,
+    {TEXTOID, TEXTOID, TEXTOID}};
+
+/* One of each provider id, by the place where it stands in the array. */
+static SbxStatement select_ids = {
+    "SELECT s.place, m.id, m.owner"
+    " FROM pg_catalog.unnest($2) WITH ORDINALITY AS s (id, place)"
+    " JOIN %1$s.sbx_mapping m ON m.provider_sandbox_id OPERATOR(pg_catalog.=) s.id"
+    " WHERE m.provider_id OPERATOR(pg_catalog.=) $1",
+    2,
+    {TEXTOID, TEXTARRAYOID}};
 
 static SbxStatement delete_row = {
     "DELETE FROM %1$s.sbx_mapping WHERE id OPERATOR(pg_catalog.=) $1", 1, {TEXTOID}};
@@ -153,6 +169,22 @@ sbx_mapping_get(const char *id)
 }
 
 void
+sbx_mapping_update(const char *id, const char *state, const char *provider_sandbox_id)
+{
+	Datum values[3] = {CStringGetTextDatum(id), CStringGetTextDatum(state),
+	                   CStringGetTextDatum(provider_sandbox_id)};
+	SbxCatalogScope scope;
+
+	sbx_catalog_begin_write(&scope, "sbx_mapping");
+	sbx_catalog_execute(&update_row, values, NULL);
+
+	/* Perhaps a rule emptied the plan: the next call is to look again. */
+	if (SPI_processed == 0)
+		sbx_catalog_forget_plan(&update_row);
+	sbx_catalog_end(&scope);
+}
+
+void
 sbx_mapping_delete(const char *id)
 {
 	Datum value = CStringGetTextDatum(id);
@@ -161,6 +193,48 @@ sbx_mapping_delete(const char *id)
 	sbx_catalog_begin_write(&scope, "sbx_mapping");
 	sbx_catalog_execute(&delete_row, &value, NULL);
 	sbx_catalog_end(&scope);
+}
+
+static Datum
+text_array(const char *const *texts, int count)
+{
+	Datum *elements = palloc(sizeof(Datum) * (count + 1));
+
+	for (int i = 0; i < count; i++)
+		elements[i] = CStringGetTextDatum(texts[i]);
+	return PointerGetDatum(
+	    construct_array(elements, count, TEXTOID, -1, false, TYPALIGN_INT));
+}
+
+/* Row n of select_ids. */
+static void
+keep_own_id(SbxCatalogScope *scope, uint64 n, const char **ids)
+{
+	bool is_null;
+	int64 place = DatumGetInt64(sbx_catalog_datum(scope, n, 1, &is_null));
+	Oid owner = DatumGetObjectId(sbx_catalog_datum(scope, n, 3, &is_null));
+
+	if (has_privs_of_role(scope->user, owner))
+		ids[place - 1] = sbx_catalog_text(scope, n, 2);
+}
+
+const char **
+sbx_mapping_find(const char *provider_id, const char *const *sandbox_ids, int count)
+{
+	const char **ids = palloc0(sizeof(char *) * (count + 1));
+	Datum values[2] = {CStringGetTextDatum(provider_id),
+	                   text_array(sandbox_ids, count)};
+	SbxCatalogScope scope;
+
+	sbx_catalog_begin(&scope);
+	sbx_catalog_execute(&select_ids, values, NULL);
+	for (uint64 n = 0; n < SPI_processed; n++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		keep_own_id(&scope, n, ids);
+	}
+	sbx_catalog_end(&scope);
+	return ids;
 }
 
 /*

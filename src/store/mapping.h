@@ -43,7 +43,18 @@ extern bool sbx_mapping_exists(const char *id);
  */
 extern SbxMapping *sbx_mapping_get(const char *id);
 
+/* Keep another state, and the provider's own id.  A row that is gone by now is fine. */
+extern void
+sbx_mapping_update(const char *id, const char *state, const char *provider_sandbox_id);
+
 extern void sbx_mapping_delete(const char *id);
+
+/*
+ * Which of a provider's sandboxes are ours: for each of its ids our own, or NULL where
+ * there is no row that the current user may use.
+ */
+extern const char **
+sbx_mapping_find(const char *provider_id, const char *const *sandbox_ids, int count);
 
 /*
  * The label that marks every sandbox of this database at a provider:

@@ -17,3 +17,7 @@ CREATE FUNCTION sbx_test_launch(request jsonb, carries_env boolean, carries_time
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION sbx_test_launch(jsonb, boolean, boolean, boolean, integer, boolean)
 	IS 'rejections by a pool whose kind carries just that in a launch; max_labels -1 is no limit';
+
+CREATE FUNCTION sbx_test_isotime(iso8601 text) RETURNS timestamptz
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sbx_test_isotime(text) IS 'a time as providers write it; NULL = malformed';

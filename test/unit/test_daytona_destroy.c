@@ -4,8 +4,6 @@
  */
 #include "unit.h"
 
-static Account account;
-
 static SbxOp *
 make_destroy(const char *id, const char *name)
 {
@@ -221,7 +219,8 @@ second_looks(void)
 	drive_pause_over(&drive);
 	asks(&drive, "DELETE", SANDBOX, "deleted again");
 	drive_expire(&drive);
-	fails(&drive, SBX_PHASE_RECEIVE, 0, NULL, SBX_ALLOCATION_UNKNOWN, "time over");
+	fails(&drive, SBX_PHASE_REMOTE, 503, NULL, SBX_ALLOCATION_UNKNOWN,
+	      "time over: the trouble before is told, not that it was cut short");
 	ok(drive.op->failure.timed_out && drive.op->failure.request_sent, "flags");
 	drive_end(&drive);
 

@@ -16,125 +16,15 @@
 #include "providers/script.h"
 #include "unit.h"
 
-static char directory[] = "/tmp/sbx_unit_XXXXXX";
-static const char *const shells[] = {"bash", "dash"};
-
-typedef struct Ran
-{
-	bool noted;
-	int exit_code;
-	char out[4096];
-	char err[4096];
-} Ran;
-
-static void
-file_path(char *path, const char *name)
-{
-	snprintf(path, 200, "%s/%s", directory, name);
-}
-
-static void
-write_file(const char *name, const char *text)
-{
-	char path[200];
-	FILE *file;
-
-	file_path(path, name);
-	file = fopen(path, "w");
-	if (file == NULL || fputs(text, file) < 0)
-		exit(1);
-	fclose(file);
-}
-
-static bool
-read_file(const char *name, char *text, size_t size)
-{
-	char path[200];
-	FILE *file;
-	size_t length;
-
-	text[0] = '\0';
-	file_path(path, name);
-	file = fopen(path, "r");
-	if (file == NULL)
-		return false;
-	length = fread(text, 1, size - 1, file);
-	text[length] = '\0';
-	fclose(file);
-	unlink(path);
-	return true;
-}
-
-/* Source a text in a shell whose standard input has something to steal. */
-static Ran
-source(const char *shell, const char *text)
-{
-	static const char daemon[] = "cd \"$1\" && . ./cmd >out 2>err; echo $? >code";
-	Ran ran = {0};
-	char code[20];
-	char path[200];
-	pid_t child;
-
-	write_file("cmd", text);
-	write_file("in", "stolen\n");
-	child = fork();
-	if (child == 0)
-	{
-		file_path(path, "in");
-		dup2(open(path, O_RDONLY), 0);
-		execlp(shell, shell, "-c", daemon, shell, directory, (char *) NULL);
-		_exit(127);
-	}
-	waitpid(child, NULL, 0);
-	read_file("out", ran.out, sizeof(ran.out));
-	read_file("err", ran.err, sizeof(ran.err));
-	ran.noted = read_file("code", code, sizeof(code)) && code[0] != '\0';
-	ran.exit_code = atoi(code);
-	return ran;
-}
-
-/* What the adapter sends for an input. */
-static char *
-wrapped(const SbxRunInput *input)
-{
-	static Account account;
-	SbxTarget target = {.sandbox_id = ID};
-	Drive drive;
-	json_t *body;
-	char *text;
-
-	drive_start(&drive,
-	            sbx_kind_daytona.run_script(account_reset(&account), &target, input));
-	drive_answer(&drive, 200, DTO("started"));
-	drive_answer(&drive, 201, "");
-	body = sbx_json_parse(drive.op->request.body, drive.op->request.body_length, false);
-	text = strdup(sbx_json_string(body, "command"));
-	json_decref(body);
-	drive_end(&drive);
-	return text;
-}
-
-static SbxRunInput
-script(const char *command)
-{
-	SbxRunInput input = {.run_id = "run-1",
-	                     .command = command,
-	                     .command_length = strlen(command),
-	                     .timeout_ms = 1000,
-	                     .max_stream = 1000};
-
-	return input;
-}
-
 /* Both shells end up with this exit code (-1: any but 0) and output (NULL: any). */
 static void
 runs(const SbxRunInput *input, int exit_code, const char *out, const char *what)
 {
-	char *text = wrapped(input);
+	char *text = shell_wrapped(input);
 
-	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)
+	for (size_t i = 0; i < SHELLS; i++)
 	{
-		Ran ran = source(shells[i], text);
+		ShellRun ran = shell_source(shells[i], text);
 		bool right = exit_code < 0 ? ran.exit_code != 0 : ran.exit_code == exit_code;
 
 		if (!ok(ran.noted && right && (out == NULL || strcmp(ran.out, out) == 0),
@@ -148,7 +38,7 @@ runs(const SbxRunInput *input, int exit_code, const char *out, const char *what)
 static void
 runs_text(const char *command, int exit_code, const char *out, const char *what)
 {
-	SbxRunInput input = script(command);
+	SbxRunInput input = shell_input(command);
 
 	runs(&input, exit_code, out, what);
 }
@@ -158,11 +48,11 @@ static void
 trap_is_real(void)
 {
 	section("unwrapped");
-	ok(!source("bash", "exit 3").noted, "bash: exit leaves no exit code");
-	ok(!source("dash", "exit 3").noted, "dash: exit leaves no exit code");
-	ok(!source("bash", "set -e\nfalse\n").noted, "bash: set -e leaves none");
-	ok(!source("dash", "if\n").noted, "dash: a syntax error leaves none");
-	ok(strcmp(source("bash", "cat").out, "stolen\n") == 0, "input is stolen");
+	ok(!shell_source("bash", "exit 3").noted, "bash: exit leaves no exit code");
+	ok(!shell_source("dash", "exit 3").noted, "dash: exit leaves no exit code");
+	ok(!shell_source("bash", "set -e\nfalse\n").noted, "bash: set -e leaves none");
+	ok(!shell_source("dash", "if\n").noted, "dash: a syntax error leaves none");
+	ok(strcmp(shell_source("bash", "cat").out, "stolen\n") == 0, "input is stolen");
 }
 
 static void
@@ -210,7 +100,7 @@ environment(void)
 	    "printf '%s' \"${sbx_newline-unset}\"; sh -c 'printf %s \"$A\"'";
 	static const SbxPair one_line[] = {{"A", "x"}};
 	static const SbxPair two_lines[] = {{"A", "x\ny"}};
-	SbxRunInput input = script(show);
+	SbxRunInput input = shell_input(show);
 
 	section("environment");
 	input.env = env;
@@ -220,7 +110,7 @@ environment(void)
 	     "unsetit's",
 	     "values arrive as given, and are exported");
 
-	input = script("#!/bin/sh\necho $A");
+	input = shell_input("#!/bin/sh\necho $A");
 	input.env = one_line;
 	input.env_count = 1;
 	runs(&input, 0, "x\n", "the first line stays a comment");
@@ -229,13 +119,13 @@ environment(void)
 	{
 		char *text;
 
-		input = script("\necho $LINENO");
+		input = shell_input("\necho $LINENO");
 		input.env = i == 0 ? one_line : two_lines;
 		input.env_count = 1;
 		input.cwd = i == 0 ? "/tmp" : NULL;
-		text = wrapped(&input);
+		text = shell_wrapped(&input);
 		for (size_t s = 0; s < 2; s++)
-			is_text(source(shells[s], text).out, "2\n",
+			is_text(shell_source(shells[s], text).out, "2\n",
 			        "%s: line numbers are the user's", shells[s]);
 		free(text);
 	}
@@ -246,17 +136,17 @@ directories(void)
 {
 	char quoted[200];
 	char line[300];
-	SbxRunInput input = script("pwd; exit 2");
+	SbxRunInput input = shell_input("pwd; exit 2");
 
 	section("directory");
-	file_path(quoted, "it's \"$HOME\"\n`x`");
-	snprintf(line, sizeof(line), "mkdir '%s/it'\\''s \"$HOME\"\n`x`'", directory);
+	shell_path(quoted, "it's \"$HOME\"\n`x`");
+	snprintf(line, sizeof(line), "mkdir '%s/it'\\''s \"$HOME\"\n`x`'", shell_directory);
 	ok(system(line) == 0, "a directory with an odd name");
 	input.cwd = quoted;
 	snprintf(line, sizeof(line), "%s\n", quoted);
 	runs(&input, 2, line, "is entered");
 
-	input = script("echo ran");
+	input = shell_input("echo ran");
 	input.cwd = "/nonexistent/x";
 	runs(&input, -1, "", "one that does not exist ends the run before the script");
 	input.cwd = "/";
@@ -290,11 +180,11 @@ long_scripts(void)
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++)
 	{
 		text = long_script(lengths[i], "echo $A; cat; exit 3");
-		input = script(text);
+		input = shell_input(text);
 		input.env = env;
 		input.env_count = 1;
 		runs(&input, 3, "v\n", "arguments have a limit, scripts do not");
-		outer = wrapped(&input);
+		outer = shell_wrapped(&input);
 		ok((strstr(outer, "mktemp") != NULL) == (lengths[i] > 98270), "%zu bytes: %s",
 		   lengths[i], lengths[i] > 98270 ? "a file" : "an argument");
 		free(outer);
@@ -306,30 +196,34 @@ long_scripts(void)
 	memset(text, '\'', 60002);
 	memcpy(text, ": ", 2);
 	text[60002] = '\0';
-	input = script(text);
+	input = shell_input(text);
 	runs(&input, 0, "", "60,000 quotes");
 	free(text);
 
 	text = long_script(200000, "exit 8");
-	input = script(text);
-	outer = wrapped(&input);
-	setenv("TMPDIR", directory, 1);
-	is_number(source("dash", outer).exit_code, 8, "the exit code survives tidying up");
+	input = shell_input(text);
+	outer = shell_wrapped(&input);
+	setenv("TMPDIR", shell_directory, 1);
+	is_number(shell_source("dash", outer).exit_code, 8,
+	          "the exit code survives tidying up");
 	ok(system("ls \"$TMPDIR\"/tmp.* >/dev/null 2>&1") != 0, "no file is left");
 	setenv("TMPDIR", "/nonexistent", 1);
-	ok(source("dash", outer).exit_code != 0, "no place for a file is a failure");
+	ok(shell_source("dash", outer).exit_code != 0, "no place for a file is a failure");
 	unsetenv("TMPDIR");
 	free(outer);
 	free(text);
 }
 
-/* The group that the script of run-1 is in while it runs; 0 = none is named. */
+/* The group that the script is in while it runs; 0 = none is named. */
 static pid_t
 named_group(void)
 {
 	char text[20] = "";
-	FILE *file = fopen("/tmp/.run-1", "r");
+	char path[100];
+	FILE *file;
 
+	snprintf(path, sizeof(path), "/tmp/.%s", shell_run_id);
+	file = fopen(path, "r");
 	if (file == NULL)
 		return 0;
 	if (fgets(text, sizeof(text), file) == NULL)
@@ -338,7 +232,7 @@ named_group(void)
 	return (pid_t) atoi(text);
 }
 
-/* What the adapter sends to kill the script of run-1. */
+/* What the adapter sends to kill the script. */
 static int
 kill_script(const char *shell)
 {
@@ -348,7 +242,7 @@ kill_script(const char *shell)
 	int status;
 
 	sbx_arena_init(&arena, 1000, 10000);
-	text = (char *) sbx_script_kill_text(&arena, "run-1");
+	text = (char *) sbx_script_kill_text(&arena, shell_run_id);
 	snprintf(line, sizeof(line), "%s -c '%s' 2>/dev/null", shell, text);
 	status = system(line);
 	sbx_arena_free(&arena);
@@ -358,16 +252,16 @@ kill_script(const char *shell)
 static void
 background(void)
 {
-	Ran ran;
+	ShellRun ran;
 	pid_t left;
 	char *text;
-	SbxRunInput input = script("sleep 60 >/dev/null 2>&1 & echo $!");
+	SbxRunInput input = shell_input("sleep 60 >/dev/null 2>&1 & echo $!");
 
 	section("background");
-	text = wrapped(&input);
-	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)
+	text = shell_wrapped(&input);
+	for (size_t i = 0; i < SHELLS; i++)
 	{
-		ran = source(shells[i], text);
+		ran = shell_source(shells[i], text);
 		left = (pid_t) atoi(ran.out);
 		ok(left > 0 && kill(left, 0) == 0, "%s: a process outlives its run", shells[i]);
 		ok(getpgid(left) != getpgrp(), "%s: in a group of its own", shells[i]);
@@ -379,10 +273,11 @@ background(void)
 	}
 	free(text);
 
-	ran = source("dash", (text = wrapped(&(SbxRunInput){.run_id = "run-1",
-	                                                    .command = "kill -9 $$",
-	                                                    .command_length = 10,
-	                                                    .timeout_ms = 1000})));
+	ran = shell_source("dash",
+	                   (text = shell_wrapped(&(SbxRunInput){.run_id = shell_run_id,
+	                                                        .command = "kill -9 $$",
+	                                                        .command_length = 10,
+	                                                        .timeout_ms = 1000})));
 	ok(ran.exit_code == 137 && ran.err[0] == '\0',
 	   "the outer shell's remarks are not the script's output");
 	free(text);
@@ -401,18 +296,18 @@ all_dead(pid_t group)
 static void
 killing(void)
 {
-	SbxRunInput input = script("sleep 60 & echo $!; sleep 60");
-	char *text = wrapped(&input);
+	SbxRunInput input = shell_input("sleep 60 & echo $!; sleep 60");
+	char *text = shell_wrapped(&input);
 	pid_t child;
 	pid_t group = 0;
 
 	section("kill");
-	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)
+	for (size_t i = 0; i < SHELLS; i++)
 	{
 		child = fork();
 		if (child == 0)
 		{
-			Ran ran = source(shells[i], text);
+			ShellRun ran = shell_source(shells[i], text);
 
 			_exit(ran.exit_code == 137 ? 0 : 1);
 		}
@@ -435,10 +330,7 @@ killing(void)
 void
 test_daytona_shell(void)
 {
-	char line[200];
-
-	if (mkdtemp(directory) == NULL)
-		exit(1);
+	shell_begin();
 	trap_is_real();
 	plain_scripts();
 	environment();
@@ -446,6 +338,5 @@ test_daytona_shell(void)
 	long_scripts();
 	background();
 	killing();
-	snprintf(line, sizeof(line), "rm -rf '%s'", directory);
-	ok(system(line) == 0, "tidied up");
+	shell_end();
 }

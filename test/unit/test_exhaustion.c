@@ -7,8 +7,6 @@
 
 #include "unit.h"
 
-static Account account;
-
 typedef struct Answer
 {
 	int status;
@@ -71,6 +69,94 @@ make_destroy(void)
 	return sbx_kind_daytona.destroy(account_reset(&account), &target, 60000);
 }
 
+static SbxOp *
+make_detached(void)
+{
+	SbxLaunchInput input = plain_input();
+
+	input.detached = true;
+	return sbx_kind_daytona.launch(account_reset(&account), &input);
+}
+
+static SbxOp *
+make_wait(void)
+{
+	SbxTarget target = {.unique_name = NAME};
+
+	return sbx_kind_daytona.wait_ready(account_reset(&account), &target, 0);
+}
+
+static SbxOp *
+make_find(void)
+{
+	return sbx_kind_daytona.find(account_reset(&account), pairs, 2);
+}
+
+static SbxOp *
+make_start(void)
+{
+	SbxTarget target = {.sandbox_id = ID, .unique_name = NAME};
+
+	return sbx_kind_daytona.start(account_reset(&account), &target, 0);
+}
+
+static SbxOp *
+make_stop(void)
+{
+	SbxTarget target = {.unique_name = NAME};
+
+	return sbx_kind_daytona.stop(account_reset(&account), &target, 0);
+}
+
+static SbxOp *
+make_start_script(void)
+{
+	SbxTarget target = {.unique_name = NAME};
+	SbxRunInput input = plain_run("echo 'x'");
+
+	input.env = pairs;
+	input.env_count = 2;
+	input.session = "s";
+	return sbx_kind_daytona.start_script(account_reset(&account), &target, &input);
+}
+
+static const SbxScriptTarget script = {
+    .session_id = "run-1", .command_id = "c1", .max_stream = 100};
+
+static SbxOp *
+make_status(void)
+{
+	SbxTarget target = {.unique_name = NAME};
+
+	return sbx_kind_daytona.script_status(account_reset(&account), &target, &script);
+}
+
+static SbxOp *
+make_logs(void)
+{
+	SbxTarget target = {.unique_name = NAME};
+
+	return sbx_kind_daytona.script_logs(account_reset(&account), &target, &script);
+}
+
+static SbxOp *
+make_upload(void)
+{
+	SbxTarget target = {.unique_name = NAME};
+	SbxUploadInput input = {
+	    .path = "d/it's", .bytes = "hello", .length = 5, .boundary = "xyz"};
+
+	return sbx_kind_daytona.upload(account_reset(&account), &target, &input);
+}
+
+static SbxOp *
+make_download(void)
+{
+	SbxTarget target = {.unique_name = NAME};
+
+	return sbx_kind_daytona.download(account_reset(&account), &target, "d/a", 100);
+}
+
 #define BARE "{\"id\":\"" ID "\",\"state\":\"started\"}"
 
 static const Answer launch_answers[] = {
@@ -101,6 +187,68 @@ static const Answer destroy_answers[] = {
     {404, "{}"}, {200, DTO("started")}, {409, "{}"},
     {500, "{}"}, {200, DTO("started")}, {200, DTO("destroying")}};
 
+static const Answer lost_answers[] = {
+    {0, ""}, {404, "{}"}, {503, ""}, {200, DTO("creating")}};
+static const Answer wait_answers[] = {{200, DTO("creating")},
+                                      {200, BARE},
+                                      {200, "{\"url\":\"" TOOLBOX "\"}"},
+                                      {502, ""},
+                                      {401, "{}"},
+                                      {200, DTO("destroying")}};
+static const Answer waited_answers[] = {
+    {200, DTO("creating")}, {200, DTO("started")}, {200, "{\"exitCode\":0}"}};
+static const Answer find_answers[] = {
+    {200, "{\"items\":[" BARE "," DTO("stopped") "],\"nextCursor\":\"c\"}"},
+    {503, ""},
+    {200, "{\"items\":[{\"id\":\"b\"},{\"id\":\"a\"}],\"nextCursor\":null}"}};
+static const Answer start_answers[] = {
+    {200, DTO("stopped")}, {409, "{}"},           {200, DTO("stopped")},
+    {200, DTO("started")}, {200, DTO("started")}, {200, "{\"exitCode\":0}"}};
+static const Answer stop_answers[] = {{200, DTO("started")},
+                                      {400, "{\"message\":\"x\"}"},
+                                      {200, DTO("started")},
+                                      {200, DTO("stopping")},
+                                      {200, DTO("stopped")}};
+static const Answer started_answers[] = {{200, DTO("started")},
+                                         {201, ""},
+                                         {200, "{\"exitCode\":0,\"result\":\"\"}"},
+                                         {202, "{\"cmdId\":\"c1\"}"}};
+static const Answer reconciled_answers[] = {
+    {200, DTO("started")},
+    {409, "{}"},
+    {200, "{\"commands\":[]}"},
+    {200, "{\"exitCode\":0,\"result\":\"\"}"},
+    {0, ""},
+    {200, "{\"commands\":[{\"id\":\"c1\",\"command\":\"x\"}]}"},
+    {404, "{}"},
+    {200, "{\"commands\":[]}"}};
+static const Answer dropped_answers[] = {{200, DTO("started")},
+                                         {201, ""},
+                                         {200, "{\"exitCode\":1,\"result\":\"\"}"},
+                                         {204, ""}};
+static const Answer status_answers[] = {{200, DTO("started")},
+                                        {200, "{\"id\":\"c1\"}"},
+                                        {200, "{\"exitCode\":0,\"result\":\"3\\n\"}"},
+                                        {204, ""}};
+static const Answer ended_answers[] = {
+    {200, DTO("started")}, {200, "{\"exitCode\":3}"}, {204, ""}};
+static const Answer logs_answers[] = {{200, DTO("started")},
+                                      {404, "{}"},
+                                      {200, "{\"exitCode\":0,\"result\":\"out\"}"},
+                                      {200, "{\"exitCode\":0,\"result\":\"err\"}"}};
+static const Answer upload_answers[] = {{200, DTO("started")},
+                                        {200, "{\"dir\":\"/home/x\"}"},
+                                        {200, ""},
+                                        {200, "{\"exitCode\":0,\"result\":\"\"}"}};
+static const Answer full_answers[] = {{200, DTO("started")},
+                                      {200, "{\"dir\":\"/home/x\"}"},
+                                      {400, "{\"errors\":[\"full\"]}"}};
+static const Answer download_answers[] = {
+    {200, DTO("started")}, {200, "{\"dir\":\"/home/x\"}"}, {200, "content"}};
+static const Answer missing_answers[] = {{200, DTO("started")},
+                                         {200, "{\"dir\":\"/home/x\"}"},
+                                         {404, "{\"code\":\"FILE_NOT_FOUND\"}"}};
+
 #define SCENARIO(name, make, answers)                                                  \
 	{                                                                                  \
 		name, make, answers, sizeof(answers) / sizeof(answers[0])                      \
@@ -116,6 +264,23 @@ static const Scenario scenarios[] = {
     SCENARIO("run, streams joined", make_run, joined_answers),
     SCENARIO("run, vanished", make_run, vanished_answers),
     SCENARIO("destroy", make_destroy, destroy_answers),
+    SCENARIO("detached launch, answer lost", make_detached, lost_answers),
+    SCENARIO("detached launch", make_detached, get_answers),
+    SCENARIO("wait", make_wait, waited_answers),
+    SCENARIO("wait, vanished", make_wait, wait_answers),
+    SCENARIO("find", make_find, find_answers),
+    SCENARIO("start", make_start, start_answers),
+    SCENARIO("stop", make_stop, stop_answers),
+    SCENARIO("start script", make_start_script, started_answers),
+    SCENARIO("start script, answer lost", make_start_script, reconciled_answers),
+    SCENARIO("start script, given up", make_start_script, dropped_answers),
+    SCENARIO("status", make_status, status_answers),
+    SCENARIO("status, session knows", make_status, ended_answers),
+    SCENARIO("logs", make_logs, logs_answers),
+    SCENARIO("upload", make_upload, upload_answers),
+    SCENARIO("upload, refused", make_upload, full_answers),
+    SCENARIO("download", make_download, download_answers),
+    SCENARIO("download, refused", make_download, missing_answers),
 };
 
 typedef struct Outcome
@@ -133,10 +298,15 @@ judge(const Drive *drive, bool sent, Outcome *outcome)
 	const SbxOp *op = drive->op;
 	SbxAllocation allocation = op->failure.allocation;
 
+	/* A request without an address was asked for: no later end excuses that. */
+	if (outcome->lied)
+		return;
 	outcome->succeeded = op->succeeded;
 	outcome->used = op->arena.used;
 	if (op->succeeded)
-		outcome->lied = op->result == NULL || op->arena.out_of_memory;
+		outcome->lied =
+		    (op->result == NULL && strcmp(op->operation, "upload") != 0) ||
+		    (op->arena.out_of_memory && strcmp(op->operation, "scriptStatus") != 0);
 	else if (strcmp(op->operation, "launch") == 0)
 		outcome->lied =
 		    (sent && allocation == SBX_ALLOCATION_NONE &&
@@ -170,8 +340,12 @@ play(const Scenario *scenario, int cut_answer, size_t cut_length)
 			continue;
 		}
 		sent = true;
+		if (drive.op->request.url == NULL)
+			outcome.lied = true;
 		if (next >= scenario->answer_count)
 			drive_expire(&drive);
+		else if (scenario->answers[next].status == 0)
+			drive_no_answer(&drive, SBX_PHASE_RECEIVE, true, true);
 		else if (next == cut_answer)
 			drive_answer_bytes(&drive, scenario->answers[next].status,
 			                   scenario->answers[next].body, cut_length);

@@ -287,54 +287,117 @@ sent_header(const SbxOp *op, const char *name)
 /* --- Daytona fixtures --------------------------------------------------- */
 
 const SbxAccount *
-account_reset(Account *account)
+account_reset(Account *given)
 {
-	memset(account, 0, sizeof(*account));
-	account->credentials[0] = "<credential>";
-	account->account.settings = account->settings;
-	account->account.credentials = account->credentials;
-	account_text(account, "apiUrl", API);
-	return &account->account;
+	memset(given, 0, sizeof(*given));
+	given->credentials[0] = "<credential>";
+	given->account.settings = given->settings;
+	given->account.credentials = given->credentials;
+	account_text(given, "apiUrl", API);
+	return &given->account;
 }
 
 static SbxFieldValue *
-account_field(Account *account, const char *field)
+account_field(Account *given, const char *field)
 {
 	for (int i = 0; sbx_kind_daytona.settings[i].name != NULL; i++)
 	{
 		if (strcmp(sbx_kind_daytona.settings[i].name, field) != 0)
 			continue;
-		account->settings[i].is_set = true;
-		return &account->settings[i];
+		given->settings[i].is_set = true;
+		return &given->settings[i];
 	}
 	printf("Bail out! no setting %s\n", field);
 	exit(1);
 }
 
 void
-account_text(Account *account, const char *field, const char *value)
+account_text(Account *given, const char *field, const char *value)
 {
-	account_field(account, field)->text = value;
+	account_field(given, field)->text = value;
 }
 
 void
-account_integer(Account *account, const char *field, int64_t value)
+account_integer(Account *given, const char *field, int64_t value)
 {
-	account_field(account, field)->integer = value;
+	account_field(given, field)->integer = value;
 }
 
 void
-account_boolean(Account *account, const char *field, bool value)
+account_boolean(Account *given, const char *field, bool value)
 {
-	account_field(account, field)->boolean = value;
+	account_field(given, field)->boolean = value;
 }
+
+Account account;
+
+static const SbxPair no_pairs[1];
+
+SbxLaunchInput
+plain_input(void)
+{
+	SbxLaunchInput input = {.unique_name = NAME, .labels = no_pairs, .env = no_pairs};
+
+	return input;
+}
+
+SbxRunInput
+plain_run(const char *command)
+{
+	SbxRunInput input = {.run_id = "run-1",
+	                     .command = command,
+	                     .command_length = strlen(command),
+	                     .timeout_ms = 5000,
+	                     .max_stream = 1000};
+
+	return input;
+}
+
+Drive
+launched(void)
+{
+	SbxLaunchInput input = plain_input();
+	Drive drive;
+
+	drive_start(&drive, sbx_kind_daytona.launch(account_reset(&account), &input));
+	return drive;
+}
+
+Drive
+created(void)
+{
+	Drive drive = launched();
+
+	drive_answer(&drive, 200, DTO("creating"));
+	return drive;
+}
+
+Drive
+started(void)
+{
+	Drive drive = created();
+
+	drive_answer(&drive, 200, DTO("started"));
+	return drive;
+}
+
+Drive
+opened(SbxOp *op)
+{
+	Drive drive;
+
+	drive_start(&drive, op);
+	drive_answer(&drive, 200, DTO("started"));
+	return drive;
+}
+
+/* --- recordings --------------------------------------------------------- */
 
 static json_t *golden_file;
 
 const json_t *
-golden(const char *name)
+golden_all(void)
 {
-	const json_t *entry;
 	char path[4096];
 
 	if (golden_file == NULL)
@@ -342,11 +405,32 @@ golden(const char *name)
 		snprintf(path, sizeof(path), "%s/daytona.json", getenv("UNIT_DATA"));
 		golden_file = json_load_file(path, 0, NULL);
 	}
-	entry = json_object_get(golden_file, name);
+	return golden_file;
+}
+
+const json_t *
+golden(const char *name)
+{
+	const json_t *entry = json_object_get(golden_all(), name);
+
 	if (entry != NULL)
 		return entry;
 	printf("Bail out! no recording %s\n", name);
 	exit(1);
+}
+
+void
+drive_recorded(Drive *drive, const char *name)
+{
+	const json_t *recorded = golden(name);
+	const json_t *answer = json_object_get(recorded, "answer");
+	int64_t status = 0;
+	char *body;
+
+	sbx_json_integer(recorded, "status", &status);
+	body = json_is_object(answer) ? json_dumps(answer, 0) : strdup("");
+	drive_answer(drive, (int) status, body);
+	free(body);
 }
 
 int
@@ -355,11 +439,24 @@ main(void)
 	sbx_json_init();
 	test_op();
 	test_json();
+	test_daytona_wire();
 	test_daytona_launch();
-	test_daytona_get();
+	test_daytona_detached();
+	test_daytona_refusals();
+	test_daytona_ready();
+	test_daytona_toolbox();
+	test_daytona_look();
+	test_daytona_power();
+	test_daytona_background();
+	test_daytona_status();
+	test_daytona_files();
 	test_daytona_run();
+	test_daytona_streams();
 	test_daytona_shell();
+	test_daytona_sessions();
+	test_daytona_texts();
 	test_daytona_destroy();
+	test_daytona_traps();
 	test_exhaustion();
 	json_decref(golden_file);
 	printf("1..%d\n", test_count);

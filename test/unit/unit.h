@@ -24,10 +24,23 @@ extern bool is_number(int64_t got, int64_t expected, const char *format, ...)
 
 extern void test_op(void);
 extern void test_json(void);
+extern void test_daytona_wire(void);
 extern void test_daytona_launch(void);
-extern void test_daytona_get(void);
+extern void test_daytona_detached(void);
+extern void test_daytona_refusals(void);
+extern void test_daytona_ready(void);
+extern void test_daytona_toolbox(void);
+extern void test_daytona_look(void);
+extern void test_daytona_power(void);
+extern void test_daytona_background(void);
+extern void test_daytona_status(void);
+extern void test_daytona_files(void);
 extern void test_daytona_run(void);
+extern void test_daytona_streams(void);
 extern void test_daytona_shell(void);
+extern void test_daytona_sessions(void);
+extern void test_daytona_texts(void);
+extern void test_daytona_traps(void);
 extern void test_daytona_destroy(void);
 extern void test_exhaustion(void);
 
@@ -104,7 +117,63 @@ extern void account_text(Account *account, const char *field, const char *value)
 extern void account_integer(Account *account, const char *field, int64_t value);
 extern void account_boolean(Account *account, const char *field, bool value);
 
-/* A member of data/daytona.json; NULL body where the recording has none. */
+/* The one that all tests use: each resets it first. */
+extern Account account;
+
+/* A launch of NAME with nothing else, and a run of "run-1". */
+extern SbxLaunchInput plain_input(void);
+extern SbxRunInput plain_run(const char *command);
+
+/* A launch whose create is out, whose first look is, and whose first probe is. */
+extern Drive launched(void);
+extern Drive created(void);
+extern Drive started(void);
+
+/* An operation whose look found the sandbox started: its toolbox is asked. */
+extern Drive opened(SbxOp *op);
+
+/* A member of data/daytona.json, and all of them. */
 extern const json_t *golden(const char *name);
+extern const json_t *golden_all(void);
+
+/* Answers what was recorded. */
+extern void drive_recorded(Drive *drive, const char *name);
+
+/* --- real shells (unit_shell.c) ------------------------------------------ */
+
+#define SHELLS 2
+
+extern const char *const shells[SHELLS];
+extern char shell_directory[];
+
+typedef struct ShellRun
+{
+	bool noted; /* an exit code was noted: the shell had not ended */
+	int exit_code;
+	char out[4096];
+	char err[4096];
+} ShellRun;
+
+/* The directory that they work in; the end of it is a test. */
+extern void shell_begin(void);
+extern void shell_end(void);
+extern void shell_path(char *path, const char *name);
+
+/* Source a text in a shell whose standard input has something to steal. */
+extern ShellRun shell_source(const char *shell, const char *text);
+
+/* The same as one command that is not in a session. */
+extern ShellRun shell_piped(const char *shell, const char *text);
+
+/* Where the texts find programs: everywhere, or where all but one of them are. */
+extern const char *shell_programs;
+extern const char *shell_without(const char *program);
+
+/* A run whose files in /tmp no other process's tests have. */
+extern char shell_run_id[];
+extern SbxRunInput shell_input(const char *command);
+
+/* What the adapter sends for an input; the caller frees it. */
+extern char *shell_wrapped(const SbxRunInput *input);
 
 #endif /* SBX_UNIT_H */

@@ -14,5 +14,7 @@ FROM (VALUES
 -- Rule: a detached launch goes only to kinds that can.  must fire / must not fire
 SELECT can_detach, detached, sbx_test_launch('{}', true, true, can_detach, -1, detached) AS rejections
 FROM (VALUES (false, true), (true, true), (false, false), (true, false)) v(can_detach, detached);
+-- Rule: its place is after what the launch carries and before the capabilities.
+SELECT sbx_test_launch('{"providerId":"another","requires":{"requiredCapabilities":["pty"]},"launch":{"env":{"A":"1"}}}', false, true, false, -1, true) AS rejections;
 -- Rule: what the kind cannot carry comes before what the pool does not declare.
 SELECT sbx_test_launch('{"resources":{"cpu":1},"launch":{"env":{"A":"1"}}}', false, true, false, -1, true) AS rejections;

@@ -1,0 +1,50 @@
+# The life of a sandbox as test/scenario.sql tells it, with each provider kind: what is
+# printed is the same.
+use strict;
+use warnings;
+
+use Cwd qw(abs_path);
+use FindBin;
+use IPC::Run;
+use PostgreSQL::Test::Utils;
+use SbxTest;
+use Test::More;
+
+my $folder = abs_path("$FindBin::Bin/../test");
+my $expected = slurp_file("$folder/scenario.out");
+my $sbx = SbxTest->new;
+
+# Our ids by the order of their appearance; those of the providers are never printed.
+sub mask
+{
+	my ($text) = @_;
+	my %number;
+	my $next = 0;
+
+	$text =~ s/sbx_(?!0{32})[0-9a-f]{32}/'sbx_<' . ($number{$&} ||= ++$next) . '>'/ge;
+	return $text;
+}
+
+sub transcript
+{
+	my ($kind, $settings) = @_;
+	my @psql = ('psql', '-X', '-q', '-d', $sbx->node->connstr('postgres'));
+	my @given =
+	  map { ('-v', $_) } "kind=$kind", "settings=$settings", 'credential=key-of-the-scenario';
+	my $printed;
+
+	IPC::Run::run([ @psql, @given ], '<', "$folder/scenario.sql", '>&', \$printed);
+	return mask($printed);
+}
+
+foreach my $case ([ 'daytona', '{"apiUrl":"' . $sbx->api . '"}' ])
+{
+	my ($kind, $settings) = @$case;
+	my $printed = transcript($kind, $settings);
+
+	is($printed, $expected, "$kind: prints what is expected");
+	is(scalar(my @left = $sbx->alive), 0, "$kind: nothing is left");
+	unlike($printed, qr/\Q$settings\E|key-of-the-scenario/, "$kind: no key is printed");
+}
+
+done_testing();

@@ -1,0 +1,383 @@
+/*
+ * test_daytona_texts.c
+ *		Scripts that nobody waits for, and the texts that ask about them, by real shells.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "providers/script.h"
+#include "unit.h"
+
+static SbxArena arena;
+
+static void
+beside(char *path, const char *suffix)
+{
+	snprintf(path, 100, "/tmp/.%s%s", shell_run_id, suffix);
+}
+
+/* A file beside the script; false when there is none. */
+static bool
+left(const char *suffix, char *text, size_t size)
+{
+	char path[100];
+	FILE *file;
+	size_t length;
+
+	text[0] = '\0';
+	beside(path, suffix);
+	file = fopen(path, "r");
+	if (file == NULL)
+		return false;
+	length = fread(text, 1, size - 1, file);
+	text[length] = '\0';
+	fclose(file);
+	return true;
+}
+
+static int
+mode_of(const char *suffix)
+{
+	struct stat facts;
+	char path[100];
+
+	beside(path, suffix);
+	return stat(path, &facts) == 0 ? (int) facts.st_mode & 0777 : -1;
+}
+
+static ShellRun
+piped(const char *shell, const char *text)
+{
+	return shell_piped(shell, text);
+}
+
+static ShellRun
+clear(const char *shell)
+{
+	return piped(shell, sbx_script_clear_text(&arena, shell_run_id));
+}
+
+static ShellRun
+in_background(const char *shell, const SbxRunInput *input)
+{
+	return shell_source(shell, sbx_script_background_text(&arena, input));
+}
+
+static void
+status_is(const char *shell, const char *expected, const char *what)
+{
+	ShellRun ran = piped(shell, sbx_script_status_text(&arena, shell_run_id));
+
+	is_text(ran.out, expected, "%s: status: %s", shell, what);
+	is_text(ran.err, "", "%s: status: %s: silent", shell, what);
+}
+
+static ShellRun
+read_log(const char *shell, bool of_errors, size_t maximum)
+{
+	return piped(shell, sbx_script_log_text(&arena, shell_run_id, of_errors, maximum));
+}
+
+/* --- background ---------------------------------------------------------- */
+
+static void
+background(const char *shell, const char *programs)
+{
+	SbxRunInput input = shell_input("echo out; echo err >&2; cat; exit 3");
+	char text[4096];
+	ShellRun ran;
+
+	clear(shell);
+	ran = in_background(shell, &input);
+	ok(ran.noted && ran.exit_code == 3 && ran.out[0] == '\0' && ran.err[0] == '\0',
+	   "%s, %s: the session's shell lives, and is told the code alone", shell,
+	   programs);
+	ok(left(".out", text, sizeof(text)), "%s, %s: output", shell, programs);
+	is_text(text, "out\n", "%s, %s: in a file, input was empty", shell, programs);
+	ok(left(".err", text, sizeof(text)), "%s, %s: errors", shell, programs);
+	is_text(text, "err\n", "%s, %s: in a file", shell, programs);
+	ok(left(".exit", text, sizeof(text)), "%s, %s: exit code", shell, programs);
+	is_text(text, "3\n", "%s, %s: in a file", shell, programs);
+	ok(!left("", text, sizeof(text)) && !left(".exit.new", text, sizeof(text)),
+	   "%s, %s: no other file", shell, programs);
+	is_number(mode_of(".out"), 0600, "%s, %s: output for nobody else", shell, programs);
+	is_number(mode_of(".err"), 0600, "%s, %s: errors for nobody else", shell, programs);
+	status_is(shell, "3\n", "ended");
+	ok(clear(shell).exit_code == 0 && !left(".out", text, sizeof(text)) &&
+	       !left(".err", text, sizeof(text)) && !left(".exit", text, sizeof(text)),
+	   "%s, %s: cleared", shell, programs);
+	ok(clear(shell).exit_code == 0, "%s, %s: nothing to clear", shell, programs);
+}
+
+static void
+background_scripts(const char *shell)
+{
+	static const struct
+	{
+		const char *command;
+		const char *code;
+	} rows[] = {
+	    {"", "0\n"},           {"kill -9 $$", "137\n"},     {"set -e; false", "1\n"},
+	    {"exit 255", "255\n"}, {"# only a comment", "0\n"}, {"exit 0", "0\n"}};
+	char *long_text = malloc(200001);
+	char text[4096];
+	ShellRun ran;
+	SbxRunInput input;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	{
+		clear(shell);
+		input = shell_input(rows[i].command);
+		ran = in_background(shell, &input);
+		left(".exit", text, sizeof(text));
+		ok(ran.noted && strcmp(text, rows[i].code) == 0, "%s: '%s' ends with %d", shell,
+		   rows[i].command, atoi(rows[i].code));
+	}
+	clear(shell);
+	memset(long_text, '\n', 200000);
+	strcpy(long_text + 200000 - 30, "echo long; exit 6");
+	input = shell_input(long_text);
+	in_background(shell, &input);
+	left(".out", text, sizeof(text));
+	is_text(text, "long\n", "%s: a long script", shell);
+	status_is(shell, "6\n", "a long script");
+	clear(shell);
+	free(long_text);
+}
+
+static void
+outlived(const char *shell)
+{
+	SbxRunInput input = shell_input("sleep 60 & echo $!");
+	char text[100];
+	pid_t child;
+
+	clear(shell);
+	in_background(shell, &input);
+	left(".out", text, sizeof(text));
+	child = (pid_t) atoi(text);
+	ok(child > 0 && kill(child, 0) == 0, "%s: a process outlives its script", shell);
+	status_is(shell, "0\n", "ended all the same");
+	if (child > 0)
+		kill(child, SIGKILL);
+	clear(shell);
+}
+
+/* Without a place for its files it does not run, and that is no success. */
+static void
+no_place(const char *shell)
+{
+	SbxRunInput input = shell_input("echo ran >ran");
+	const char *text = sbx_script_background_text(&arena, &input);
+	char *elsewhere = malloc(2 * strlen(text) + 1);
+	char *end = elsewhere;
+	char path[200];
+	ShellRun ran;
+
+	while (*text != '\0')
+	{
+		if (strncmp(text, "/tmp/.", 6) == 0)
+		{
+			end = stpcpy(end, "/nonexistent/.");
+			text += 6;
+		}
+		else
+			*end++ = *text++;
+	}
+	*end = '\0';
+	ran = shell_source(shell, elsewhere);
+	shell_path(path, "ran");
+	ok(ran.noted, "%s: no place for files: the session's shell lives", shell);
+	ok(ran.exit_code != 0 && access(path, F_OK) != 0,
+	   "%s: nothing ran, and that is said", shell);
+	unlink(path);
+	free(elsewhere);
+}
+
+/* --- status -------------------------------------------------------------- */
+
+/* The group that the script names once it runs. */
+static pid_t
+named_group(void)
+{
+	char text[100];
+
+	for (int i = 0; i < 5000; i++)
+	{
+		if (left("", text, sizeof(text)) && atoi(text) > 0)
+			return (pid_t) atoi(text);
+		usleep(1000);
+	}
+	return 0;
+}
+
+static void
+statuses(const char *shell)
+{
+	SbxRunInput input = shell_input("trap 'exit 4' TERM; while :; do sleep 0.02; done");
+	const char *text = sbx_script_background_text(&arena, &input);
+	pid_t daemon;
+	pid_t group;
+
+	clear(shell);
+	status_is(shell, "nothing\n", "no trace");
+	daemon = fork();
+	if (daemon == 0)
+	{
+		setpgid(0, 0);
+		shell_source(shell, text);
+		_exit(0);
+	}
+	group = named_group();
+	ok(group > 0, "%s: it names its group", shell);
+	status_is(shell, "running\n", "while it runs");
+	kill(group, SIGTERM);
+	waitpid(daemon, NULL, 0);
+	status_is(shell, "4\n", "ended");
+	clear(shell);
+
+	/* The toolbox dies, and everything with it: as when the sandbox stops. */
+	daemon = fork();
+	if (daemon == 0)
+	{
+		setpgid(0, 0);
+		shell_source(shell, text);
+		_exit(0);
+	}
+	setpgid(daemon, daemon);
+	group = named_group();
+	kill(-daemon, SIGKILL);
+	waitpid(daemon, NULL, 0);
+	kill(-group, SIGKILL);
+	for (int i = 0; i < 5000 && kill(-group, 0) == 0; i++)
+	{
+		char line[100];
+
+		snprintf(line, sizeof(line), "ps -o stat= -g %d | grep -qv '^Z'", (int) group);
+		if (system(line) != 0)
+			break;
+		usleep(1000);
+	}
+	if (kill(-group, 0) != 0)
+		status_is(shell, "lost\n", "it will never have an exit code");
+	else
+		ok(true, "%s: nobody reaps here, so it cannot be lost # SKIP", shell);
+	clear(shell);
+}
+
+/* --- logs and counts ----------------------------------------------------- */
+
+static void
+logs(const char *shell)
+{
+	SbxRunInput input = shell_input("printf 'ab\\ncd'; printf 'e\\377f' >&2");
+	ShellRun ran;
+
+	clear(shell);
+	ran = read_log(shell, false, 10);
+	ok(ran.exit_code != 0 && ran.out[0] == '\0' && ran.err[0] == '\0',
+	   "%s: no file is a failure, without a word", shell);
+	in_background(shell, &input);
+	ran = read_log(shell, false, 10);
+	ok(ran.exit_code == 0 && strcmp(ran.out, "ab\ncd") == 0, "%s: output", shell);
+	ran = read_log(shell, true, 10);
+	ok(ran.exit_code == 0 && strcmp(ran.out, "e\377f") == 0, "%s: errors", shell);
+	ran = read_log(shell, false, 4);
+	ok(ran.exit_code == 0 && strcmp(ran.out, "ab\nc") == 0, "%s: the head of it",
+	   shell);
+	ran = read_log(shell, false, 1);
+	ok(ran.exit_code == 0 && strcmp(ran.out, "a") == 0, "%s: one byte", shell);
+	clear(shell);
+}
+
+static void
+counts(const char *shell)
+{
+	static const char *const names[] = {"plain",    "a b", "it's", "-n", "$HOME",
+	                                    "\"q\"",    "\\n", "`x`",  "*",  "a;b",
+	                                    "\xc3\xa4", "a&b", "a\tb", "(",  "#"};
+	char path[300];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	{
+		FILE *file;
+
+		shell_path(path, names[i]);
+		file = fopen(path, "w");
+		if (file == NULL)
+			exit(1);
+		fputs("12345", file);
+		fclose(file);
+		is_number(piped(shell, sbx_script_count_text(&arena, path, 5)).exit_code, 0,
+		          "%s: %s has 5 bytes", shell, names[i]);
+		ok(piped(shell, sbx_script_count_text(&arena, path, 4)).exit_code != 0 &&
+		       piped(shell, sbx_script_count_text(&arena, path, 0)).exit_code != 0,
+		   "%s: %s has no other number", shell, names[i]);
+		truncate(path, 0);
+		is_number(piped(shell, sbx_script_count_text(&arena, path, 0)).exit_code, 0,
+		          "%s: %s is empty", shell, names[i]);
+		unlink(path);
+		ok(piped(shell, sbx_script_count_text(&arena, path, 0)).exit_code != 0,
+		   "%s: %s is not there", shell, names[i]);
+	}
+	ok(piped(shell, sbx_script_count_text(&arena, shell_directory, 0)).exit_code != 0,
+	   "%s: a directory is no file", shell);
+}
+
+/* --- images that lack something ------------------------------------------ */
+
+static void
+poor_image(const char *shell, const char *missing)
+{
+	static const char *const nothing[] = {"", "# a comment", "\n"};
+	const char *everywhere = shell_programs;
+	SbxRunInput input;
+
+	shell_programs = shell_without(missing);
+	background(shell, missing);
+	for (size_t i = 0; i < sizeof(nothing) / sizeof(nothing[0]); i++)
+	{
+		char *text;
+
+		input = shell_input(nothing[i]);
+		text = shell_wrapped(&input);
+		is_number(shell_source(shell, text).exit_code, 0,
+		          "%s without %s: nothing to do is no failure: %zu", shell, missing, i);
+		free(text);
+	}
+	input = shell_input("echo $?");
+	{
+		char *text = shell_wrapped(&input);
+
+		is_text(shell_source(shell, text).out, "0\n",
+		        "%s without %s: nothing has failed", shell, missing);
+		free(text);
+	}
+	shell_programs = everywhere;
+}
+
+void
+test_daytona_texts(void)
+{
+	section("background");
+	shell_begin();
+	sbx_arena_init(&arena, 0, SIZE_MAX);
+	for (int i = 0; i < SHELLS; i++)
+	{
+		background(shells[i], "all");
+		background_scripts(shells[i]);
+		outlived(shells[i]);
+		no_place(shells[i]);
+		statuses(shells[i]);
+		logs(shells[i]);
+		counts(shells[i]);
+		poor_image(shells[i], "setsid");
+		poor_image(shells[i], "bash");
+	}
+	sbx_arena_free(&arena);
+	shell_end();
+}
