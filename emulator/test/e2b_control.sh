@@ -278,8 +278,10 @@ key=held e2b "$one/$id"
 like "$body" '"state":"running"' 'e2b delay: and running then'
 control config '{"provider":"e2b","delayMs":0,"resumeDelayMs":600000}'
 key=held e2b -X POST "$one/$id/pause" -d '{}'
+note_requests
 hold -H 'X-API-KEY: held' -X POST "$sandboxes/$id/connect" -d '{}'
-key=held eventually e2b_answers 409 -X DELETE "$one/$id"
+eventually requested "$id/connect"
+key=held e2b -X DELETE "$one/$id"
 is "$code" 409 'e2b resume delay: no kill meanwhile'
 key=held e2b "$one/$id"
 like "$body" '"state":"paused"' 'e2b resume delay: it is paused meanwhile'
