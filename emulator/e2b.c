@@ -267,6 +267,7 @@ static void
 e2b_config_reset(void)
 {
 	free(e2b_config.domain);
+	e2b_idempotency_reset();
 	e2b_config = (E2bConfig){
 	    .maximum_age = DAY_MS,
 	    .exit_retention = EXIT_RETENTION_MS,

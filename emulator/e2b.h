@@ -103,6 +103,10 @@ extern bool e2b_read_timeout(EmuRequest *request, const json_t *body, int64_t ot
 extern void e2b_create(EmuRequest *request, EmuAccount *account, bool second_version);
 extern void e2b_list(EmuRequest *request, EmuAccount *account, bool second_version);
 
+extern bool e2b_idempotency_answers(EmuRequest *request, const EmuAccount *account);
+extern void e2b_idempotency_record(EmuRequest *request, const EmuAccount *account);
+extern void e2b_idempotency_reset(void);
+
 /* e2b_template.c */
 typedef struct E2bTemplate
 {

@@ -225,9 +225,14 @@ create_from(EmuRequest *request, EmuAccount *account, const json_t *body,
 void
 e2b_create(EmuRequest *request, EmuAccount *account, bool second_version)
 {
-	json_t *body = e2b_body(request);
+	json_t *body;
 
+	if (second_version && e2b_idempotency_answers(request, account))
+		return;
+	body = e2b_body(request);
 	if (body != NULL)
 		create_from(request, account, body, second_version);
+	if (second_version)
+		e2b_idempotency_record(request, account);
 	json_decref(body);
 }

@@ -351,7 +351,7 @@ answer_items(EmuRequest *request, const Query *query, const Items *items)
 	emu_answer_json(request, 200, &body);
 	if (end < items->count)
 		write_token(request, query, items->list[end - 1]);
-	if (query->limit > 0 && query->running)
+	if (query->limit > 0 && query->running && query->after == 0)
 	{
 		snprintf(running, sizeof(running), "%zu", items->running);
 		emu_answer_header(request, "X-Total-Running", running);

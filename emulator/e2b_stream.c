@@ -155,7 +155,7 @@ e2b_stream_begin(E2bStream *stream, int pid)
 	emu_text_free(&event);
 	if (!stream->collected)
 		answer_given(request);
-	else if (request->operation == EMU_OP_START)
+	else if (request->fault != NULL && request->operation == EMU_OP_START)
 		stream_deliver(stream);
 }
 

@@ -96,7 +96,10 @@ show_body(EmuText *entry, const EmuRequest *request)
 	emu_text_free(&spaced);
 }
 
-/* The scheme before a credential ("Bearer") is worth asserting on. */
+/*
+ * The scheme before a credential ("Bearer") is worth asserting on.  In other
+ * headers what precedes a space is a part of the credential.
+ */
 static void
 header_show(EmuText *text, const char *name, const char *value)
 {
@@ -113,7 +116,7 @@ header_show(EmuText *text, const char *name, const char *value)
 	emu_text_add(text, ":");
 	if (header_is_secret(lower))
 	{
-		if (space != NULL)
+		if (space != NULL && strcmp(lower, "authorization") == 0)
 			emu_text_append(&masked, value, (size_t) (space - value) + 1);
 		emu_text_add(&masked, "***");
 		value = masked.data;

@@ -112,6 +112,7 @@ is $? 0 'e2b list: there is a next page'
 key=lister e2b "$sandboxes?limit=2&nextToken=$next"
 like "$body" '"n":"l1"' 'e2b list: the next page has the rest'
 unlike "$body" '"n":"l2"' 'e2b list: and nothing twice'
+is "$(header x-total-running)" '' 'e2b list: how many run is told once'
 is "$(header x-next-token)" '' 'e2b list: and is the last'
 key=lister e2b "$sandboxes?limit=2&order=asc&nextToken=$next"
 is "$code" 400 'e2b list: no next page in another order'
@@ -277,8 +278,10 @@ key=held e2b "$one/$id"
 like "$body" '"state":"running"' 'e2b delay: and running then'
 control config '{"provider":"e2b","delayMs":0,"resumeDelayMs":600000}'
 key=held e2b -X POST "$one/$id/pause" -d '{}'
+note_requests
 hold -H 'X-API-KEY: held' -X POST "$sandboxes/$id/connect" -d '{}'
-key=held eventually e2b_answers 409 -X DELETE "$one/$id"
+eventually requested "$id/connect"
+key=held e2b -X DELETE "$one/$id"
 is "$code" 409 'e2b resume delay: no kill meanwhile'
 key=held e2b "$one/$id"
 like "$body" '"state":"paused"' 'e2b resume delay: it is paused meanwhile'
@@ -307,6 +310,43 @@ e2b -X POST "$sandboxes" -d '{"templateID":"base","timeout":61}'
 is "$code" 400 'e2b maximum age: can be set'
 control config '{"provider":"e2b","domain":null,"maximumAgeMs":86400000}'
 like "$body" '"domain":null}' 'e2b config: shows all settings'
+
+# A key makes a create repeatable, but only where that is switched on
+once() { e2b -X POST "$sandboxes" -H "Idempotency-Key: $1" -d "{\"templateID\":\"$2\"}"; }
+once repeated base
+id=$(sed 's/.*"sandboxID":"\([^"]*\)".*/\1/' <<<"$body")
+once repeated base
+unlike "$body" "$id" 'e2b idempotency: off, a key means nothing'
+control config '{"provider":"e2b","idempotency":true}'
+once repeated base
+id=$(sed 's/.*"sandboxID":"\([^"]*\)".*/\1/' <<<"$body")
+once repeated base
+like "$code/$body" "201/{\"templateID\":\"rki5dems9wqfm4r03t7g\",\"sandboxID\":\"$id\"" 'e2b idempotency: on, the same answer again'
+once other base
+unlike "$body" "$id" 'e2b idempotency: another key, another sandbox'
+key=key-two once repeated base
+unlike "$body" "$id" 'e2b idempotency: as for another account'
+once repeated desktop
+is "$code" 409 'e2b idempotency: the same key for another request'
+like "$body" '"error_code":"idempotency_request_mismatch"' 'e2b idempotency: and why'
+once failing no-such-thing
+once failing no-such-thing
+is "$code" 404 'e2b idempotency: errors are repeated too'
+once 'sbx_1' base
+is "$code" 400 'e2b idempotency: a key of another form'
+e2b -X POST "$one" -H 'Idempotency-Key: repeated' -d '{"templateID":"base"}'
+unlike "$body" "$id" 'e2b idempotency: not in v1'
+control config '{"provider":"e2b","delayMs":600000}'
+hold -H 'X-API-KEY: key-one' -H 'Idempotency-Key: slow' -X POST "$sandboxes" -d '{"templateID":"base"}'
+in_progress()
+{
+	limit=2 once slow base
+	[[ $code/$body == 409/*'"error_code":"idempotency_in_progress"'* ]]
+}
+eventually in_progress
+is $? 0 'e2b idempotency: while the first is held'
+let_go
+control config '{"provider":"e2b","delayMs":0,"idempotency":false}'
 for wrong in '"nonsense":1' '"delayMs":-1' '"delayMs":true' '"idempotency":1' '"domain":7'; do
 	control config "{\"provider\":\"e2b\",$wrong}"
 	is "$code" 400 "e2b config: $wrong is refused"
@@ -326,6 +366,7 @@ like "$(grep -o "{[^{]*\"id\":\"$id\"[^}]*}[^}]*}" <<<"$body")" '"alive":false' 
 unlike "$body" "$token" 'e2b audit: no token'
 
 # The log of requests
+key='key with spaces' e2b "$one/$id"
 e2b "$one/$id" -H 'Idempotency-Key: abc'
 envd "$e2b_envd/files?path=/x&signature=v1_abcdef"
 e2b -X POST "$one/$id/timeout" -d '{"timeout":1,"envdAccessToken": "topsecret"}'
@@ -335,6 +376,7 @@ like "$body" '"x-api-key":"***"' 'e2b requests: the key is masked'
 like "$body" '"x-access-token":"***"' 'e2b requests: the token is masked'
 like "$body" '"idempotency-key":"abc"' 'e2b requests: what is no secret is not'
 unlike "$body" 'key-one' 'e2b requests: no key anywhere'
+unlike "$body" 'key with' 'e2b requests: no part of one'
 unlike "$body" "$token" 'e2b requests: no token anywhere'
 unlike "$body" 'v1_abcdef' 'e2b requests: no signature'
 unlike "$body" 'topsecret' 'e2b requests: no token in a body'

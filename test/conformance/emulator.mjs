@@ -28,13 +28,29 @@ export async function requestsDuring(body) {
 
 // Changes settings of a provider for as long as something runs.
 export async function withSettings(provider, settings, body) {
-	const off = Object.fromEntries(Object.keys(settings).map((name) => [name, 0]));
+	const all = await control('POST', 'config', { provider });
+	const before = Object.fromEntries(Object.keys(settings).map((name) => [name, all[name]]));
 	await control('POST', 'config', { provider, ...settings });
 	try {
 		return await body();
 	} finally {
-		await control('POST', 'config', { provider, ...off });
+		await control('POST', 'config', { provider, ...before });
 	}
+}
+
+// Limits each account of a provider for as long as something runs.
+export async function withQuota(provider, quota, body) {
+	await control('POST', 'quota', { provider, ...quota });
+	try {
+		return await body();
+	} finally {
+		await control('POST', 'quota', { provider });
+	}
+}
+
+// Adds a rule by which requests go wrong.
+export function fault(rule) {
+	return control('POST', 'faults', rule);
 }
 
 // Forgets everything, also what could not be destroyed yet.

@@ -3,6 +3,7 @@
 // A provider's file describes its client by a driver:
 //
 //   name                   of the provider, as /_control/ knows it
+//   title                  of the client, if there is more than one of that provider
 //   connect(key)           a client with these functions:
 //     create({labels, env})      a sandbox that is ready; has an id
 //     find(labels)               ids of the sandboxes that have these labels
@@ -57,13 +58,17 @@ export function waitingScript(file, before, after) {
 	return `${before}; until [ -e ${file} ]; do sleep 0.05; done; ${after}`;
 }
 
+export function title(driver) {
+	return driver.title ?? driver.name;
+}
+
 export function open(driver, purpose) {
-	return driver.connect(`conformance-${driver.name}-${purpose}`);
+	return driver.connect(`conformance-${title(driver)}-${purpose}`.replace(/ /g, '-'));
 }
 
 // One test with a client and a sandbox of its own, which are gone afterwards.
 export function testWithBox(driver, name, body, launch = {}) {
-	return test(`${driver.name}: ${name}`, async () => {
+	return test(`${title(driver)}: ${name}`, async () => {
 		const client = open(driver, name.replace(/[^a-z0-9]+/gi, '-'));
 		try {
 			const box = await client.create(launch);
@@ -80,7 +85,7 @@ export function testWithBox(driver, name, body, launch = {}) {
 }
 
 async function testLabels(driver) {
-	await test(`${driver.name}: create with labels, find by labels`, async () => {
+	await test(`${title(driver)}: create with labels, find by labels`, async () => {
 		const client = open(driver, 'labels');
 		const other = open(driver, 'labels-of-another');
 		const one = await client.create({ labels: { run: '1', kind: 'a b' } });
@@ -194,7 +199,7 @@ async function testLifecycle(driver) {
 
 async function testRefusals(driver) {
 	for (const [kind, key] of [['refused', 'bad'], ['denied', 'denied'], ['limited', 'limited']])
-		await test(`${driver.name}: a key that is ${kind}`, async () => {
+		await test(`${title(driver)}: a key that is ${kind}`, async () => {
 			const client = driver.connect(`${key}-conformance`);
 			await assert.rejects(client.create({}), driver.errors[kind]);
 			await assert.rejects(client.find({}), driver.errors[kind]);
@@ -213,7 +218,7 @@ export async function runScenario(driver) {
 
 // To be the last of a provider.
 export async function testNothingLeft(driver) {
-	await test(`${driver.name}: no sandbox is left`, async () => {
+	await test(`${title(driver)}: no sandbox is left`, async () => {
 		assert.deepEqual(await alive(driver.name), []);
 	});
 }
