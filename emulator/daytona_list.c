@@ -26,7 +26,7 @@ static const char *const sort_names[] = {
     "name", "cpu", "memoryGib", "diskGib", "lastActivityAt", "createdAt",
 };
 
-/* Every state of the contract is a legal filter, also those never reached here. */
+/* Every state that there is makes a legal filter, also those never reached here. */
 static const char *const known_states[] = {
     "creating",         "restoring",     "destroying",        "started",
     "stopped",          "starting",      "stopping",          "error",
