@@ -430,6 +430,7 @@ select_best(const SbxRequest *request, SbxVerdict *verdicts, int count, int want
 		        sizeof(SbxVerdict) * (found - place - 1));
 		best[place] = verdicts[i];
 	}
+	/* cppcheck-suppress uninitvar ; as many as were found have been set */
 	memcpy(verdicts, best, sizeof(SbxVerdict) * found);
 }
 

@@ -254,7 +254,7 @@ operations_array(const SbxProviderKind *kind)
 	Datum names[SBX_MAX_KEYS];
 	int count = 0;
 
-	while (kind->operations[count] != NULL && count < SBX_MAX_KEYS)
+	while (count < SBX_MAX_KEYS && kind->operations[count] != NULL)
 	{
 		names[count] = CStringGetTextDatum(kind->operations[count]);
 		count++;

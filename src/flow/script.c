@@ -181,6 +181,8 @@ make_script(SbxSandbox *sandbox, void *arg)
 	SbxRunInput input = ((ManyScripts *) arg)->input;
 
 	input.run_id = new_run_id();
+
+	/* cppcheck-suppress returnDanglingLifetime ; operations copy what they need */
 	return sandbox->kind->run_script(&sandbox->access.account, &sandbox->target,
 	                                 &input);
 }

@@ -228,7 +228,7 @@ find_kind(const SbxPath *path, const char *name)
 
 	if (kind != NULL)
 		return kind;
-	while (sbx_provider_kinds[count] != NULL && count < SBX_MAX_KEYS)
+	while (count < SBX_MAX_KEYS && sbx_provider_kinds[count] != NULL)
 	{
 		names[count] = sbx_provider_kinds[count]->name;
 		count++;
