@@ -124,7 +124,7 @@ COMMENT ON COLUMN sbx_mapping.provider_id IS 'pool that runs it';
 COMMENT ON COLUMN sbx_mapping.provider_sandbox_id IS 'the provider''s own id';
 COMMENT ON COLUMN sbx_mapping.name IS 'launch.name of the request';
 COMMENT ON COLUMN sbx_mapping.labels IS 'launch.labels of the request';
-COMMENT ON COLUMN sbx_mapping.state IS 'state when last seen';
+COMMENT ON COLUMN sbx_mapping.state IS 'state that the last launch, wait, start or stop left';
 COMMENT ON COLUMN sbx_mapping.idempotency_key IS 'idempotencyKey of the request';
 COMMENT ON COLUMN sbx_mapping.request IS 'the request without launch.env';
 COMMENT ON COLUMN sbx_mapping.env_hash IS 'SHA-256 of launch.env; NULL when the request had none';

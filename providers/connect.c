@@ -45,10 +45,11 @@ connect_expected(const SbxConnectReader *reader)
 static bool
 connect_make_room(SbxOp *op, SbxConnectReader *reader)
 {
-	size_t needed = connect_expected(reader) + 1;
+	size_t expected = connect_expected(reader);
+	size_t needed = expected + 1;
 	size_t size = reader->message_size == 0 ? 8192 : reader->message_size;
 
-	if ((reader->head[0] & CONNECT_COMPRESSED) != 0 || needed > CONNECT_MAX_MESSAGE)
+	if ((reader->head[0] & CONNECT_COMPRESSED) != 0 || expected >= CONNECT_MAX_MESSAGE)
 		return false;
 	if (needed <= reader->message_size)
 		return true;

@@ -154,7 +154,7 @@ sbx_e2b_point_at(SbxOp *op, const char *id)
 {
 	SbxE2bState *state = op->state;
 
-	memcpy(op->sandbox_id, id, strlen(id) + 1);
+	memmove(op->sandbox_id, id, strlen(id) + 1); /* it may be that very text */
 	state->control_url =
 	    sbx_arena_printf(&op->arena, "%s/sandboxes/%s", state->api_url, id);
 }

@@ -59,7 +59,7 @@ sbx_e2b_destroy(const SbxAccount *account, const SbxTarget *target, int64_t time
 	destroy->state.steps.pause_ms = E2B_RETRY_MS;
 	if (target->unique_name != NULL)
 	{
-		SbxPair label = {"sbx-router-id", target->unique_name};
+		SbxPair label = {SBX_LABEL_ID, target->unique_name};
 
 		destroy->unique_name = sbx_arena_strdup(&op->arena, target->unique_name);
 		destroy->list_url = sbx_e2b_list_url(op, &label, 1);

@@ -91,6 +91,13 @@ typedef struct SbxLaunchInput
 	const char *launch_token;
 } SbxLaunchInput;
 
+/*
+ * Labels by which a sandbox is known again: the router's own id, and the launch that
+ * made it.
+ */
+#define SBX_LABEL_ID     "sbx-router-id"
+#define SBX_LABEL_LAUNCH "sbx-router-launch"
+
 /* Which sandbox: by the provider's id, or (outcome unknown) by its unique name. */
 typedef struct SbxTarget
 {
@@ -98,7 +105,7 @@ typedef struct SbxTarget
 	const char *unique_name; /* NULL = not known */
 
 	/*
-	 * The value of the label "sbx-router-launch" that this launch put on it; NULL =
+	 * The value of the label SBX_LABEL_LAUNCH that this launch put on it; NULL =
 	 * it put none.  A name can be used again, by a later launch or by another
 	 * database: what is looked up by name is only ours if this label agrees.
 	 */

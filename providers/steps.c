@@ -7,10 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The labels that say which launch made it; the first one's value is the name. */
-#define OWNER_LABEL  "sbx-router-id"
-#define LAUNCH_LABEL "sbx-router-launch"
-
 /* Waiting for a sandbox: fast while it is likely, then ever slower. */
 #define POLL_MS      100
 #define POLL_FAST_MS (5 * 1000)
@@ -274,8 +270,8 @@ sbx_steps_json_pairs(const SbxPair *pairs, int count)
 SbxOwner
 sbx_steps_owner(const json_t *labels, const char *unique_name, const char *launch_token)
 {
-	const char *owner = sbx_json_string(labels, OWNER_LABEL);
-	const char *token = sbx_json_string(labels, LAUNCH_LABEL);
+	const char *owner = sbx_json_string(labels, SBX_LABEL_ID);
+	const char *token = sbx_json_string(labels, SBX_LABEL_LAUNCH);
 
 	if (owner == NULL || strcmp(owner, unique_name) != 0)
 		return SBX_OWNER_STRANGER;

@@ -164,9 +164,9 @@ start_cluster() {
 		log_min_messages = warning
 		sbx_router.allow_private_addresses = on
 	CONF
+	cluster_running=1
 	as_server "$pg_bin/pg_ctl" -D "$work/pg/data" -l "$work/pg/log" -w start >/dev/null ||
 		{ cat "$work/pg/log" >&2; die "the cluster did not start"; }
-	cluster_running=1
 	psql -Xq -d postgres -c "CREATE DATABASE $PGDATABASE" &&
 		psql -Xq -c 'CREATE EXTENSION sbx_router SCHEMA public' ||
 		die "the extension could not be created"

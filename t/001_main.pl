@@ -193,6 +193,7 @@ foreach my $how ('', 'nohup', 'setsid')
 	run($id, "$how sleep 1000 >/dev/null 2>&1 & echo \$! >/tmp/background");
 	is(run($id, 'kill -0 $(cat /tmp/background) && echo running')->{stdout},
 		"running\n", "a process in the background ($how) outlives its run");
+	is(run($id, 'pgrep -x sleep | wc -l')->{stdout}, "1\n", 'its own sandbox sees it');
 	is(run($second, 'pgrep -x sleep | wc -l')->{stdout}, "0\n", 'another sandbox does not see it');
 	is(run($id, 'kill $(cat /tmp/background); echo $?')->{stdout}, "0\n",
 		'the next run can end it');

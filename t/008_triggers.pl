@@ -180,6 +180,21 @@ is(rows(), 'changed', 'R14 must not fire: the row is there');
 is(alive_count(), 1, 'R14 must not fire: the sandbox, too');
 drop_trigger();
 
+# A row that cannot be deleted is not forgotten for the rest of the session.
+clean();
+{
+	my $session = $sbx->user('pool', 'key');
+
+	$session->query(provision("kept$_")) foreach 1 .. 2;
+	$s->value('CREATE RULE act AS ON DELETE TO sbx_mapping DO INSTEAD NOTHING');
+	$session->query(q{SELECT sbx_destroy(id) FROM sbx_mapping WHERE name = 'kept1'});
+	is(rows(), 'kept1 kept2', 'R14 must fire: a rule that keeps the row of what was destroyed');
+	$s->value('DROP RULE act ON sbx_mapping');
+	ok(!$session->query(q{SELECT sbx_destroy(id) FROM sbx_mapping})->error, 'R14 must not fire: without it');
+	is(rows(), '', 'R14 must not fire: the session that met it deletes again');
+	$session->finish;
+}
+
 clean();
 $s->value(q{CREATE TABLE diary (name text);
 	CREATE RULE act AS ON INSERT TO sbx_mapping DO ALSO INSERT INTO diary VALUES (NEW.name)});

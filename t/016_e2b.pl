@@ -74,7 +74,7 @@ is(run($id, 'printf "\001sbx"; printf "\002\001"')->{stdout}, "\001sbx\002\001",
 	'bytes that mark the end of a script may be in its output');
 is(run($id, 'sleep 1000 & echo started')->{stdout}, "started\n",
 	'must not fire: what stays in the background does not hold the call up');
-is(run($id, 'pgrep -c sleep || true')->{exit_code}, 0, 'and goes on');
+is(run($id, 'pgrep -cx sleep')->{stdout}, "1\n", 'and goes on');
 is_deeply(failure(q{SELECT sbx_run_script($1, 'sleep 1000 & sleep 1000', timeout => '1 s')}, $id),
 	[ 'SB008', 'TIMEOUT' ], 'must fire: a script that runs out of time');
 my $long = join("\n", map { "# line $_ " . ('x' x 80) } 1 .. 3400) . "\necho the end\nexit 4";
@@ -172,11 +172,14 @@ is(scalar(my @kept = alive()), 1, 'must not fire: stays when it is committed');
 # A sandbox of a lost create is found by its label alone, and only one's own.
 clean();
 my $given = $s->value('SELECT sbx_new_id()');
-$sbx->{http}->post("$url/e2b/v2/sandboxes",
+my $foreign = $sbx->{http}->post("$url/e2b/v2/sandboxes",
 	{ headers => { 'X-API-KEY' => 'key' }, content => qq({"templateID":"base","metadata":{"sbx-router-id":"$given","sbx-router-launch":"another"}}) });
+$sbx->forget_requests;
 fault(op => 'create', action => 'reset-after-work');
-$s->execute('SELECT sbx_provision(id => $1)', $given);
-is(scalar(my @others = alive()), 1, 'must not fire: the sandbox of another launch under that name stays');
+is($s->execute('SELECT sbx_provision(id => $1)', $given)->sqlstate, 'SB005', 'a lost create');
+is($sbx->count('POST', $creates), 1, 'was made');
+is_deeply([ map { $_->{id} } alive() ], [ json($foreign->{content})->{sandboxID} ],
+	'must not fire: the sandbox of another launch under that name stays');
 
 #
 # Detached

@@ -120,6 +120,22 @@ $s->value('RESET sbx_router.progress');
 $result = $s->execute('SELECT count(*) FROM sbx_run_script_many($1, $2)', ids(@e2b), 'sleep 2');
 is(scalar @{ $result->{notices} }, 0, 'must not fire: unless it is asked for');
 
+# A refusal that is met and tried again is not a failure; a script that cannot run is.
+$s->value('SET sbx_router.progress = on');
+$s->value(q{
+	INSERT INTO sbx_mapping (id, provider_id, provider_sandbox_id, state, request, owner)
+	VALUES ('sbx_' || repeat('f', 32), 'box', 'gone', 'started', '{}', quote_ident(current_user)::regrole)});
+$result = $s->execute('SELECT count(*) FROM sbx_run_script_many($1, $2)', ids($e2b[0], 'sbx_' . 'f' x 32), 'sleep 2');
+like(join("\n", map { $_->{M} } @{ $result->{notices} }), qr/^1 of 2 done, 1 failed$/m, 'must fire: a failure is counted');
+$s->value(q{DELETE FROM sbx_mapping WHERE provider_sandbox_id = 'gone'});
+my ($again) = provision('box', 1);
+$sbx->fault(provider => 'e2b', op => 'delete', action => 'status', status => 503, times => 4);
+$result = $s->execute('SELECT destroyed FROM sbx_destroy_many($1)', ids($again));
+is_deeply($result->rows, [ ['t'] ], 'destroyed at the fifth attempt');
+like(join("\n", map { $_->{M} } @{ $result->{notices} }), qr/^0 of 1 done, 0 failed$/m,
+	'must not fire: an attempt that is repeated is none');
+$s->value('RESET sbx_router.progress');
+
 #
 # Destroying
 #

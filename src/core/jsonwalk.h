@@ -3,7 +3,7 @@
  *		The members of a jsonb container, one after the other.
  *
  * The server's iterator allocates for every container, and knows nesting that nobody
- * here asks for.  A request is read in about a third of the time without it.
+ * here asks for.  Without it, reading a request takes 2.5 times as long.
  */
 #ifndef SBX_JSONWALK_H
 #define SBX_JSONWALK_H

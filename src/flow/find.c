@@ -42,29 +42,15 @@ find_labels(FunctionCallInfo fcinfo, int n, int *count)
 	const SbxPath *path = SBX_CALL_PATH("labels");
 	JsonbValue root;
 	SbxText *pairs;
-	SbxPair *labels;
 
 	if (PG_ARGISNULL(n))
 		sbx_refuse(path, SBX_REASON_MISSING, NULL);
 	sbx_jsonb_document(path, PG_GETARG_JSONB_P(n), &root);
 	pairs = sbx_jsonb_pairs(path, &root, false, count);
-	labels = palloc(sizeof(SbxPair) * (*count + 1));
-	for (int i = 0; i < *count; i++)
-	{
-		labels[i].key = sbx_session_to_utf8(pairs[i].key);
-		labels[i].value = sbx_session_to_utf8(pairs[i].value);
-	}
-	return labels;
+	return sbx_session_wire_pairs(pairs, *count, 0);
 }
 
 /* --- results ------------------------------------------------------------------------ */
-
-/* What a provider wrote, as text of the database. */
-static text *
-provider_text(const char *utf8)
-{
-	return sbx_session_output_text(utf8, strlen(utf8));
-}
 
 static Datum
 labels_value(const SbxSandboxFacts *facts)
@@ -77,9 +63,11 @@ labels_value(const SbxSandboxFacts *facts)
 	{
 		if (i > 0)
 			appendStringInfoChar(&json, ',');
-		escape_json(&json, text_to_cstring(provider_text(facts->labels[i].key)));
+		escape_json(&json,
+		            text_to_cstring(sbx_session_provider_text(facts->labels[i].key)));
 		appendStringInfoChar(&json, ':');
-		escape_json(&json, text_to_cstring(provider_text(facts->labels[i].value)));
+		escape_json(&json,
+		            text_to_cstring(sbx_session_provider_text(facts->labels[i].value)));
 	}
 	appendStringInfoChar(&json, '}');
 	return DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
@@ -103,10 +91,10 @@ put_row(ReturnSetInfo *result, const char *own_id, const SbxSandboxFacts *facts)
 	nulls[0] = own_id == NULL;
 	if (own_id != NULL)
 		values[0] = CStringGetTextDatum(own_id);
-	values[1] = PointerGetDatum(provider_text(facts->sandbox_id));
+	values[1] = PointerGetDatum(sbx_session_provider_text(facts->sandbox_id));
 	nulls[2] = facts->name == NULL;
 	if (facts->name != NULL)
-		values[2] = PointerGetDatum(provider_text(facts->name));
+		values[2] = PointerGetDatum(sbx_session_provider_text(facts->name));
 	values[3] = labels_value(facts);
 	values[4] = CStringGetTextDatum(sbx_sandbox_state_name(facts->state));
 	values[5] = time_value(facts->created_at, &nulls[5]);
@@ -120,7 +108,8 @@ own_ids(const char *provider_id, const SbxFindResult *found)
 	const char **sandbox_ids = palloc(sizeof(char *) * (found->count + 1));
 
 	for (int i = 0; i < found->count; i++)
-		sandbox_ids[i] = text_to_cstring(provider_text(found->sandboxes[i].sandbox_id));
+		sandbox_ids[i] =
+		    text_to_cstring(sbx_session_provider_text(found->sandboxes[i].sandbox_id));
 	return sbx_mapping_find(provider_id, sandbox_ids, found->count);
 }
 

@@ -42,19 +42,16 @@ typedef struct Progress
 
 /* While a batch is under way. */
 static void
-tell_progress(void *arg, SbxOp *const *ops, int count, int finished)
+tell_progress(void *arg, int finished, int failed)
 {
 	Progress *progress = arg;
 	TimestampTz now = GetCurrentTimestamp();
-	int failed = progress->failed;
 
 	if (!report_progress || !TimestampDifferenceExceeds(progress->last, now, 1000))
 		return;
-	for (int i = 0; i < count; i++)
-		failed += ops[i]->failure.phase != SBX_PHASE_NONE && !ops[i]->succeeded;
 	progress->last = now;
 	ereport(NOTICE, (errmsg("%d of %d done, %d failed", progress->done + finished,
-	                        progress->total, failed)));
+	                        progress->total, progress->failed + failed)));
 }
 
 /* --- one of them -------------------------------------------------------------------- */

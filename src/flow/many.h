@@ -34,7 +34,8 @@ typedef struct SbxManyWork
 /*
  * Do it with every id, at most a hundred at once; take is called in the order of the
  * ids.  What goes wrong with one is its own error and does not touch the others.
- * Raises SB001 for a NULL among the ids, and what the server raises (cancel, timeouts).
+ * Raises SB001 for a NULL among the ids, what the server raises (cancel, timeouts), and
+ * what take raises: that ends the call for all.
  */
 extern void sbx_many_run(ArrayType *ids, const SbxManyWork *work);
 

@@ -40,7 +40,7 @@ extern SbxPlan *sbx_plan_make_for(Jsonb *request, Jsonb *providers);
 extern const SbxProvider *
 sbx_plan_provider(const SbxPlan *plan, const SbxVerdict *verdict);
 
-/* SB003 with every pool's rejections.  policy as given to sbx_plan_make(). */
+/* SB003 with every pool's rejections. */
 extern void sbx_plan_refuse(const SbxPlan *plan) pg_attribute_noreturn();
 
 /* All rejections of a verdict in words, for people. */

@@ -99,39 +99,26 @@ claim_id(const char *given)
 
 /* --- what the provider is asked for ------------------------------------------------ */
 
-static SbxPair *
-wire_pairs(const SbxText *pairs, int count, int extra)
-{
-	SbxPair *wire = palloc(sizeof(SbxPair) * (count + extra + 1));
-
-	for (int i = 0; i < count; i++)
-	{
-		wire[i].key = sbx_session_to_utf8(pairs[i].key);
-		wire[i].value = sbx_session_to_utf8(pairs[i].value);
-	}
-	return wire;
-}
-
 static void
 build_input(Provisioning *provisioning)
 {
 	const SbxRequest *request = provisioning->plan->request;
 	SbxLaunchInput *input = &provisioning->input;
-	SbxPair *labels =
-	    wire_pairs(request->labels, request->label_count, SBX_ROUTER_LABELS);
+	SbxPair *labels = sbx_session_wire_pairs(request->labels, request->label_count,
+	                                         SBX_ROUTER_LABELS);
 	int count = request->label_count;
 
-	labels[count++] = (SbxPair){"sbx-router-id", provisioning->id};
+	labels[count++] = (SbxPair){SBX_LABEL_ID, provisioning->id};
 	labels[count++] = (SbxPair){"sbx-router-db", sbx_mapping_database_label()};
 	if (provisioning->launch_token != NULL)
-		labels[count++] = (SbxPair){"sbx-router-launch", provisioning->launch_token};
+		labels[count++] = (SbxPair){SBX_LABEL_LAUNCH, provisioning->launch_token};
 	if (request->name != NULL)
 		labels[count++] =
 		    (SbxPair){"sbx-router-name", sbx_session_to_utf8(request->name)};
 	input->unique_name = provisioning->id;
 	input->labels = labels;
 	input->label_count = count;
-	input->env = wire_pairs(request->env, request->env_count, 0);
+	input->env = sbx_session_wire_pairs(request->env, request->env_count, 0);
 	input->env_count = request->env_count;
 	input->create_timeout_ms = request->create_timeout_ms;
 	input->detached = provisioning->detached;
@@ -467,8 +454,9 @@ provision(FunctionCallInfo fcinfo, bool detached, const char *function)
  *
  *		Errors: SB001 invalid request or id, SB002 placement that bypasses routing,
  *		SB003 no eligible provider, SB005 launch failed for good, SB006 attempts
- *		exhausted, SB013 unknown policy, 42501 unusable registration, 25006 read-only
- *		transaction or recovery, 0A000 parts of the request language not built.
+ *		exhausted, SB011 incomplete credential, SB013 unknown policy, 42501 unusable
+ *		registration, 25006 read-only transaction or recovery, 0A000 parts of
+ *		the request language not built.
  */
 PG_FUNCTION_INFO_V1(sbx_provision);
 Datum

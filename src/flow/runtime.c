@@ -269,7 +269,9 @@ put_destroyed(const SbxMember *member, void *arg)
  *					error_code text, error_message text)
  *		sbx_destroy for many at once: a row for each id, in their order.  What goes
  *		wrong with one stands in its row and keeps its mapping, so that the call
- *		can be repeated, and does not touch the others.
+ *		can be repeated, and does not touch the others.  What the deletion of a
+ *		mapping raises (a trigger's error, a serialization failure) ends the call;
+ *		repeated, it finds gone what was destroyed by then.
  *
  *		Errors: SB001 a NULL among the ids, 25006.
  */

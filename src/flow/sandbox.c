@@ -50,8 +50,15 @@ SbxOp *
 sbx_sandbox_run(SbxSandbox *sandbox, SbxOp *op)
 {
 	sbx_session_hold(op, sandbox->access.credential);
-	sbx_session_run(op);
-	follow(sandbox, op);
+	PG_TRY();
+	{
+		sbx_session_run(op);
+	}
+	PG_FINALLY();
+	{
+		follow(sandbox, op);
+	}
+	PG_END_TRY();
 	if (!op->succeeded)
 		sbx_failure_runtime(sandbox->access.provider->pool.id, sandbox->mapping->id,
 		                    op);

@@ -20,7 +20,7 @@
 /* Time to start one in the background; it runs on its own then. */
 #define DEFAULT_START_MS (30 * 1000)
 
-/* Longest script: far above what people write, far below max_response. */
+/* Longest script: far above what people write. */
 #define MAX_SCRIPT_BYTES (1024 * 1024)
 
 /* Longest id of a command: a provider's own, most often a UUID. */
@@ -47,22 +47,18 @@ script_env(FunctionCallInfo fcinfo, int n, SbxRunInput *input)
 	const SbxPath *path = SBX_CALL_PATH("env");
 	JsonbValue root;
 	SbxText *pairs;
-	SbxPair *env;
 	int count;
 
 	if (PG_ARGISNULL(n))
 		return;
 	sbx_jsonb_document(path, PG_GETARG_JSONB_P(n), &root);
 	pairs = sbx_jsonb_pairs(path, &root, true, &count);
-	env = palloc(sizeof(SbxPair) * (count + 1));
 	for (int i = 0; i < count; i++)
 	{
 		if (!sbx_is_environment_name(pairs[i].key))
 			sbx_refuse(SBX_MEMBER(path, pairs[i].key), SBX_REASON_BAD_FORMAT, NULL);
-		env[i].key = pairs[i].key;
-		env[i].value = sbx_session_to_utf8(pairs[i].value);
 	}
-	input->env = env;
+	input->env = sbx_session_wire_pairs(pairs, count, 0);
 	input->env_count = count;
 }
 
@@ -110,12 +106,6 @@ stream_values(const SbxRunResult *result, Datum *values)
 	    sbx_session_output_text(result->stdout_text, result->stdout_length));
 	values[2] = PointerGetDatum(
 	    sbx_session_output_text(result->stderr_text, result->stderr_length));
-}
-
-static Datum
-text_value(const char *utf8)
-{
-	return PointerGetDatum(sbx_session_output_text(utf8, strlen(utf8)));
 }
 
 /* --- sbx_run_script ----------------------------------------------------------------- */
@@ -288,8 +278,8 @@ sbx_start_script(PG_FUNCTION_ARGS)
 	op = sandbox.kind->start_script(&sandbox.access.account, &sandbox.target, &input);
 	started = sbx_sandbox_run(&sandbox, op)->result;
 
-	values[0] = text_value(started->session_id);
-	values[1] = text_value(started->command_id);
+	values[0] = PointerGetDatum(sbx_session_provider_text(started->session_id));
+	values[1] = PointerGetDatum(sbx_session_provider_text(started->command_id));
 	values[2] = BoolGetDatum(started->reconciled);
 	sbx_session_end(&call);
 	PG_RETURN_DATUM(sbx_call_row(fcinfo, values, nulls));

@@ -362,3 +362,22 @@ sbx_session_output_text(const char *bytes, size_t length)
 		return cstring_to_text_with_len(clean, clean_length);
 	return to_server_encoding(clean, clean_length);
 }
+
+text *
+sbx_session_provider_text(const char *utf8)
+{
+	return sbx_session_output_text(utf8, strlen(utf8));
+}
+
+SbxPair *
+sbx_session_wire_pairs(const SbxText *pairs, int count, int extra)
+{
+	SbxPair *wire = palloc(sizeof(SbxPair) * (count + extra + 1));
+
+	for (int i = 0; i < count; i++)
+	{
+		wire[i].key = sbx_session_to_utf8(pairs[i].key);
+		wire[i].value = sbx_session_to_utf8(pairs[i].value);
+	}
+	return wire;
+}

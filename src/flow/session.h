@@ -95,4 +95,10 @@ extern char *sbx_session_to_utf8(const char *string);
  */
 extern text *sbx_session_output_text(const char *bytes, size_t length);
 
+/* The same for what ends with a NUL. */
+extern text *sbx_session_provider_text(const char *utf8);
+
+/* Pairs as the wire has them, with room for so many more. */
+extern SbxPair *sbx_session_wire_pairs(const SbxText *pairs, int count, int extra);
+
 #endif /* SBX_SESSION_H */

@@ -403,25 +403,32 @@ start_all(SbxEngine *engine)
 		step(&engine->transfers[i], sbx_libcurl_now());
 }
 
-static int
-count_finished(const SbxEngine *engine)
+/* What an operation notes of an attempt that it repeats is no failure yet. */
+static void
+tell(const SbxEngine *engine, SbxEngineReport *report, void *report_arg)
 {
 	int finished = 0;
+	int failed = 0;
 
 	for (int i = 0; i < engine->count; i++)
-		finished += engine->transfers[i].finished;
-	return finished;
+	{
+		const SbxTransfer *transfer = &engine->transfers[i];
+
+		finished += transfer->finished;
+		failed += transfer->finished && !transfer->op->succeeded;
+	}
+	report(report_arg, finished, failed);
 }
 
 static void
-drive(SbxEngine *engine, SbxOp *const *ops, SbxEngineReport *report, void *report_arg)
+drive(SbxEngine *engine, SbxEngineReport *report, void *report_arg)
 {
 	start_all(engine);
 	while (!advance_by_time(engine))
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (report != NULL)
-			report(report_arg, ops, engine->count, count_finished(engine));
+			tell(engine, report, report_arg);
 		if (!wait_for_events(engine))
 			proc_exit(1);
 		CHECK_FOR_INTERRUPTS();
@@ -441,7 +448,7 @@ sbx_engine_run(SbxEngine *engine, SbxOp **ops, int count,
 		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
 	PG_TRY();
 	{
-		drive(engine, ops, report, report_arg);
+		drive(engine, report, report_arg);
 	}
 	PG_FINALLY();
 	{

@@ -36,13 +36,16 @@ extern SbxEngine *sbx_engine_create(void);
  */
 extern bool sbx_engine_is_busy(const SbxEngine *engine);
 
-/* Told now and then while a run goes on, and may raise; finished is how many have. */
-typedef void SbxEngineReport(void *arg, SbxOp *const *ops, int count, int finished);
+/*
+ * Told now and then while a run goes on, and may raise: how many have finished, and
+ * how many of these have failed.
+ */
+typedef void SbxEngineReport(void *arg, int finished, int failed);
 
 /*
- * Run operations until each has finished or its time is over; report may be NULL.  Honours cancel,
- * statement_timeout and termination, which are raised by the server itself as
- * ever; all transfers are then abandoned.
+ * Run operations until each has finished or its time is over; report may be NULL.
+ * Honours cancel, statement_timeout and termination, which are raised by the server
+ * itself as ever; all transfers are then abandoned.
  */
 extern void sbx_engine_run(SbxEngine *engine, SbxOp **ops, int count,
                            const SbxEngineSettings *settings, SbxEngineReport *report,

@@ -105,17 +105,6 @@ sbx_json_integer(const json_t *object, const char *key, int64_t *value)
 	return true;
 }
 
-bool
-sbx_json_number(const json_t *object, const char *key, double *value)
-{
-	const json_t *member = json_object_get(object, key);
-
-	if (!json_is_number(member))
-		return false;
-	*value = json_number_value(member);
-	return true;
-}
-
 json_t *
 sbx_json_new_object(void)
 {

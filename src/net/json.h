@@ -41,7 +41,6 @@ extern const char *sbx_json_string(const json_t *object, const char *key);
 extern const char *
 sbx_json_string_length(const json_t *object, const char *key, size_t *length);
 extern bool sbx_json_integer(const json_t *object, const char *key, int64_t *value);
-extern bool sbx_json_number(const json_t *object, const char *key, double *value);
 
 /* An empty object; NULL = no memory.  The caller owns it. */
 extern json_t *sbx_json_new_object(void);

@@ -25,7 +25,6 @@
  */
 #define SBX_SANDBOX_ID_MAX 255
 
-/* Longest provider code ("CAPACITY", ...): always one of an adapter's own constants. */
 #define SBX_MAX_HEADERS 16
 
 /*

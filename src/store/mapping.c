@@ -168,6 +168,14 @@ sbx_mapping_get(const char *id)
 	                errdetail_internal("%s", detail.data)));
 }
 
+/* Perhaps a rule emptied the plan: the next call is to look again. */
+static void
+forget_empty_plan(SbxStatement *statement)
+{
+	if (SPI_processed == 0)
+		sbx_catalog_forget_plan(statement);
+}
+
 void
 sbx_mapping_update(const char *id, const char *state, const char *provider_sandbox_id)
 {
@@ -178,9 +186,7 @@ sbx_mapping_update(const char *id, const char *state, const char *provider_sandb
 	sbx_catalog_begin_write(&scope, "sbx_mapping");
 	sbx_catalog_execute(&update_row, values, NULL);
 
-	/* Perhaps a rule emptied the plan: the next call is to look again. */
-	if (SPI_processed == 0)
-		sbx_catalog_forget_plan(&update_row);
+	forget_empty_plan(&update_row);
 	sbx_catalog_end(&scope);
 }
 
@@ -192,6 +198,7 @@ sbx_mapping_delete(const char *id)
 
 	sbx_catalog_begin_write(&scope, "sbx_mapping");
 	sbx_catalog_execute(&delete_row, &value, NULL);
+	forget_empty_plan(&delete_row);
 	sbx_catalog_end(&scope);
 }
 

@@ -283,16 +283,6 @@ background(void)
 	free(text);
 }
 
-/* Are all members of a group dead, though perhaps not reaped? */
-static bool
-all_dead(pid_t group)
-{
-	char line[100];
-
-	snprintf(line, sizeof(line), "ps -o stat= -g %d | grep -qv '^Z'", (int) group);
-	return system(line) != 0;
-}
-
 static void
 killing(void)
 {
@@ -317,10 +307,10 @@ killing(void)
 		waitpid(child, NULL, 0);
 
 		/* Whoever adopts the orphan has to reap it before the group is gone. */
-		for (int wait = 0; wait < 10000 && kill(-group, 0) == 0 && !all_dead(group);
-		     wait++)
+		for (int wait = 0;
+		     wait < 10000 && kill(-group, 0) == 0 && !shell_all_dead(group); wait++)
 			usleep(1000);
-		ok(kill(-group, 0) != 0 || all_dead(group), "%s: with all of its group",
+		ok(kill(-group, 0) != 0 || shell_all_dead(group), "%s: with all of its group",
 		   shells[i]);
 		ok(named_group() == 0, "%s: no file is left", shells[i]);
 	}

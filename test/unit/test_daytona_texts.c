@@ -253,15 +253,8 @@ statuses(const char *shell)
 	kill(-daemon, SIGKILL);
 	waitpid(daemon, NULL, 0);
 	kill(-group, SIGKILL);
-	for (int i = 0; i < 5000 && kill(-group, 0) == 0; i++)
-	{
-		char line[100];
-
-		snprintf(line, sizeof(line), "ps -o stat= -g %d | grep -qv '^Z'", (int) group);
-		if (system(line) != 0)
-			break;
+	for (int i = 0; i < 5000 && kill(-group, 0) == 0 && !shell_all_dead(group); i++)
 		usleep(1000);
-	}
 	if (kill(-group, 0) != 0)
 		status_is(shell, "lost\n", "it will never have an exit code");
 	else

@@ -1,6 +1,6 @@
 /*
  * test_exhaustion.c
- *		Every operation, with memory ending at every allocation and with every
+ *		Every operation of Daytona's adapter, with memory ending at every allocation and with every
  *		answer cut short at every byte: it always ends, and never claims too much.
  */
 #include <stdlib.h>

@@ -236,6 +236,9 @@ extern const char *shell_without(const char *program);
 extern char shell_run_id[];
 extern SbxRunInput shell_input(const char *command);
 
+/* Are all members of a group dead, though perhaps not reaped? */
+extern bool shell_all_dead(pid_t group);
+
 /* What the adapter sends for an input; the caller frees it. */
 extern char *shell_wrapped(const SbxRunInput *input);
 

@@ -136,6 +136,18 @@ shell_piped(const char *shell, const char *text)
 	return ran;
 }
 
+/* Where ps cannot be run nothing is known, and so nobody dead. */
+bool
+shell_all_dead(pid_t group)
+{
+	char line[120];
+
+	snprintf(line, sizeof(line),
+	         "ps -o stat= -p $$ >/dev/null && ! ps -o stat= -g %d | grep -qv '^Z'",
+	         (int) group);
+	return system(line) == 0;
+}
+
 SbxRunInput
 shell_input(const char *command)
 {

@@ -388,11 +388,14 @@ async function testFiles() {
 	await testWithBox(driver, 'files: from and to the disk', async (client, box) => {
 		const folder = await mkdtemp(join(tmpdir(), 'sbx-conformance-'));
 		const bytes = noise(3_000_001);
-		await writeFile(join(folder, 'up'), bytes);
-		await box.fs.uploadFile(join(folder, 'up'), '/tmp/file');
-		await box.fs.downloadFile('/tmp/file', join(folder, 'down'));
-		assert.ok((await readFile(join(folder, 'down'))).equals(bytes));
-		await rm(folder, { recursive: true });
+		try {
+			await writeFile(join(folder, 'up'), bytes);
+			await box.fs.uploadFile(join(folder, 'up'), '/tmp/file');
+			await box.fs.downloadFile('/tmp/file', join(folder, 'down'));
+			assert.ok((await readFile(join(folder, 'down'))).equals(bytes));
+		} finally {
+			await rm(folder, { recursive: true });
+		}
 	});
 	await testWithBox(driver, 'files: as streams', async (client, box) => {
 		const bytes = noise(2_000_000);
