@@ -42,6 +42,7 @@ extern void test_daytona_sessions(void);
 extern void test_daytona_texts(void);
 extern void test_daytona_traps(void);
 extern void test_daytona_destroy(void);
+extern void test_e2b_process(void);
 extern void test_exhaustion(void);
 
 /* --- lack of memory ----------------------------------------------------- */
@@ -67,6 +68,12 @@ extern void drive_start(Drive *drive, SbxOp *op);
 extern void drive_answer(Drive *drive, int status, const char *body);
 extern void
 drive_answer_bytes(Drive *drive, int status, const char *body, size_t length);
+
+/*
+ * Part of the body of a stream, in pieces of that many bytes, before its answer; false =
+ * the operation had enough.
+ */
+extern bool drive_feed(Drive *drive, const char *bytes, size_t length, size_t piece);
 extern void drive_response(Drive *drive, SbxHttpResponse response);
 extern void drive_no_answer(Drive *drive, SbxPhase phase, bool sent, bool timed_out);
 extern void drive_pause_over(Drive *drive);
@@ -107,6 +114,7 @@ extern const char *sent_header(const SbxOp *op, const char *name);
 
 typedef struct Account
 {
+	const SbxField *fields; /* of the kind */
 	SbxFieldValue settings[SETTINGS_MAX];
 	const char *credentials[1];
 	SbxAccount account;
@@ -138,6 +146,59 @@ extern const json_t *golden_all(void);
 
 /* Answers what was recorded. */
 extern void drive_recorded(Drive *drive, const char *name);
+
+/* --- E2B fixtures (unit_e2b.c) -------------------------------------------- */
+
+#define E2B_API     "https://api.e2b.app"
+#define E2B_ID      "i1a2b3c4d5e6f7g8h9j0k"
+#define E2B_SANDBOX E2B_API "/sandboxes/" E2B_ID
+#define E2B_ENVD    "https://sandbox.e2b.app"
+#define E2B_START   E2B_ENVD "/process.Process/Start"
+
+/* A description of the sandbox in a state, as the control plane writes it. */
+#define E2B_DTO(state)                                                                 \
+	"{\"sandboxID\":\"" E2B_ID "\",\"templateID\":\"base\",\"state\":\"" state         \
+	"\",\"metadata\":{\"sbx-router-id\":\"" NAME "\",\"k\":\"v\"},"                    \
+	"\"startedAt\":\"2026-12-01T10:00:00.5Z\",\"envdAccessToken\":\"envd-token\","     \
+	"\"domain\":null}"
+
+/* The account that all tests use, of this kind, with nothing but a key. */
+extern const SbxAccount *e2b_account(void);
+extern const SbxTarget e2b_target;
+
+/* An operation whose look found the sandbox running. */
+extern Drive e2b_opened(SbxOp *op);
+
+/* The same for a run of a command, with its lifetime set: its stream is asked for. */
+extern Drive e2b_running(const SbxRunInput *input);
+
+/* A stream of messages; the flags of one that ends it are 2. */
+typedef struct Stream
+{
+	char *bytes;
+	size_t length;
+} Stream;
+
+extern void stream_add(Stream *stream, int flags, const char *json);
+extern void
+stream_data(Stream *stream, const char *name, const char *bytes, size_t length);
+extern void stream_free(Stream *stream);
+
+/* All of it and a 200; a stream is given in pieces of that many bytes. */
+extern void drive_stream(Drive *drive, Stream *stream, size_t piece);
+
+/* A command that printed this and ended. */
+extern void drive_printed(Drive *drive, const char *text, int exit_code);
+
+#define STREAM_START "{\"event\":{\"start\":{\"pid\":7}}}"
+#define STREAM_ALIVE "{\"event\":{\"keepalive\":{}}}"
+#define STREAM_END                                                                     \
+	"{\"event\":{\"end\":{\"exited\":true,\"status\":\"exit status 0\"}}}"
+#define STREAM_KILLED                                                                  \
+	"{\"event\":{\"end\":{\"exitCode\":-1,\"status\":\"signal: killed\"}}}"
+
+/* Requests to each plane carry its own secret only: a test. */
+extern void is_secret_kept(const Drive *drive, const char *name);
 
 /* --- real shells (unit_shell.c) ------------------------------------------ */
 
