@@ -56,8 +56,7 @@ e2b_printed(SbxOp *op, int *exit_code)
 {
 	SbxE2bProcess *process = &((SbxE2bCommand *) op->state)->process;
 
-	if (op->response.status != 200 || process->garbled ||
-	    !sbx_e2b_has_ended(op, exit_code))
+	if (process->garbled || !sbx_e2b_has_ended(op, exit_code))
 		return NULL;
 	if (process->output.out.bytes == NULL)
 		return "";

@@ -194,14 +194,21 @@ e2b_take_event(SbxOp *op, SbxE2bProcess *process, const json_t *message)
 	return end == NULL || e2b_take_end(process, end);
 }
 
-/* One message of the stream; false = no more of it is wanted. */
+/*
+ * One message of the stream; false = no more of it is wanted.  The end was told when
+ * both streams were over: what follows it decides nothing any more.
+ */
 static bool
 e2b_take_message(SbxOp *op, int flags, const char *json, size_t length)
 {
 	SbxE2bProcess *process = &((SbxE2bCommand *) op->state)->process;
-	json_t *message = sbx_json_parse(json, length, false);
-	bool valid = json_is_object(message);
+	json_t *message;
+	bool valid;
 
+	if (process->ended)
+		return true;
+	message = sbx_json_parse(json, length, false);
+	valid = json_is_object(message);
 	if (valid && (flags & SBX_CONNECT_END_OF_STREAM) != 0)
 		e2b_take_error(process, message);
 	else if (valid)
@@ -219,7 +226,7 @@ e2b_take_body(SbxOp *op, const char *bytes, size_t length)
 	SbxE2bProcess *process = &((SbxE2bCommand *) op->state)->process;
 	bool more = sbx_connect_read(op, &process->reader, bytes, length, e2b_take_message);
 
-	process->garbled |= process->reader.malformed;
+	process->garbled |= process->reader.malformed && !process->ended;
 	return more;
 }
 
@@ -310,7 +317,10 @@ sbx_e2b_spawn(SbxOp *op, const char *text, SbxStep *answer)
 	return e2b_start_process(op, text, 0, answer);
 }
 
-/* The mark's word counts, or the end's.  What looked like the start of one is output. */
+/*
+ * The mark's word counts, or the end's, also if the connection broke right after it.
+ * What looked like the start of a mark is output.
+ */
 bool
 sbx_e2b_has_ended(SbxOp *op, int *exit_code)
 {

@@ -202,8 +202,7 @@ e2b_run_executed(SbxOp *op)
 	int exit_code;
 
 	steps->acted = sbx_steps_may_have_arrived(op);
-	if (op->response.status == 200 && !run->command.process.garbled &&
-	    sbx_e2b_has_ended(op, &exit_code))
+	if (!run->command.process.garbled && sbx_e2b_has_ended(op, &exit_code))
 		return sbx_op_succeed(op, e2b_run_result(op, exit_code));
 	run->timed_out = e2b_ran_out_of_time(op);
 	if (run->timed_out)
@@ -233,8 +232,7 @@ e2b_run_killed(SbxOp *op)
 	SbxSteps *steps = op->state;
 	int exit_code;
 
-	if (run->timed_out && op->response.status == 200 &&
-	    sbx_e2b_has_ended(op, &exit_code))
+	if (run->timed_out && sbx_e2b_has_ended(op, &exit_code))
 		steps->noted.provider_code = "TIMEOUT";
 	return sbx_e2b_fail_noted_in_envd(op);
 }

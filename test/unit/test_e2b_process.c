@@ -95,6 +95,46 @@ ends(void)
 	}
 }
 
+/* What decides stands before the last envelope, which may get lost. */
+static void
+ends_without_end_of_stream(void)
+{
+	Drive drive = running();
+	Stream stream = {0};
+
+	section("stream, cut off after the end");
+	stream_add(&stream, 0, STREAM_START);
+	stream_add(&stream, 0, STREAM_END);
+	drive_stream(&drive, &stream, 1000);
+	gives(&drive, 0, "", "", "closed");
+	drive_end(&drive);
+
+	drive = running();
+	stream_add(&stream, 0, STREAM_START);
+	stream_data(&stream, "stdout", "a", 1);
+	stream_add(&stream, 0, STREAM_END);
+	drive_feed(&drive, stream.bytes, stream.length, 7);
+	stream_free(&stream);
+	drive_no_answer(&drive, SBX_PHASE_RECEIVE, true, false);
+	gives(&drive, 0, "a", "", "reset");
+	drive_end(&drive);
+
+	drive = running();
+	stream_add(&stream, 0, STREAM_START);
+	stream_add(&stream, 0, STREAM_END);
+	stream_add(&stream, 1, "zipped");
+	drive_stream(&drive, &stream, 1000);
+	gives(&drive, 0, "", "", "what comes after the end");
+	drive_end(&drive);
+
+	drive = running();
+	stream_add(&stream, 0, STREAM_START);
+	stream_add(&stream, 2, "{}");
+	drive_stream(&drive, &stream, 1000);
+	is_killed(&drive, "no end at all");
+	drive_end(&drive);
+}
+
 typedef struct Broken
 {
 	const char *name;
@@ -398,6 +438,7 @@ void
 test_e2b_process(void)
 {
 	ends();
+	ends_without_end_of_stream();
 	broken();
 	not_started();
 	too_late();
