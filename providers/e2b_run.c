@@ -214,8 +214,8 @@ e2b_run_executed(SbxOp *op)
 		sbx_steps_note(op, NULL);
 	else
 	{
-		/* The stream broke off, or said why there is none. */
-		sbx_steps_note(op, run->command.process.started ? NULL : "NOT_RUN");
+		/* The stream broke off, or said why there is none: only that proves it. */
+		sbx_steps_note(op, e2b_may_be_running(op) ? NULL : "NOT_RUN");
 		steps->noted.phase = SBX_PHASE_PROTOCOL;
 	}
 	return e2b_may_be_running(op) ? e2b_run_kill(op) : sbx_e2b_fail_noted_in_envd(op);

@@ -195,6 +195,34 @@ not_started(void)
 }
 
 static void
+nothing_said(void)
+{
+	Drive drive = running();
+	Stream stream = {0};
+
+	section("stream, no start and no reason");
+	drive_stream(&drive, &stream, 1);
+	is_killed(&drive, "an empty stream");
+	drive_printed(&drive, "", 1);
+	fails(&drive, SBX_PHASE_PROTOCOL, 200, NULL, UNKNOWN,
+	      "an empty stream says nothing");
+	drive_end(&drive);
+
+	drive = running();
+	drive_answer(&drive, 200, "<html>");
+	is_killed(&drive, "a page");
+	drive_end(&drive);
+
+	drive = running();
+	stream_add(&stream, 2, "{}");
+	drive_stream(&drive, &stream, 1);
+	is_killed(&drive, "an end without an error");
+	drive_printed(&drive, "", 1);
+	fails(&drive, SBX_PHASE_PROTOCOL, 200, NULL, UNKNOWN, "nor does that");
+	drive_end(&drive);
+}
+
+static void
 too_late(void)
 {
 	static const struct
@@ -441,6 +469,7 @@ test_e2b_process(void)
 	ends_without_end_of_stream();
 	broken();
 	not_started();
+	nothing_said();
 	too_late();
 	characters();
 	mark();
