@@ -408,6 +408,27 @@ digits(void)
 
 /* --- limits --------------------------------------------------------------- */
 
+/* Wherever the pieces are cut. */
+static void
+cut_character(void)
+{
+	static char text[1500];
+
+	section("stream, cut character");
+	memset(text, 'x', 999);
+	strcpy(text + 999, "\xc3\xa9yyy" MARK "4\002");
+	for (size_t piece = 100; piece <= 1500; piece += 700)
+	{
+		Drive drive = marked(text, MARK "4\002", piece, false);
+
+		is_number((int64_t) result_of(&drive)->stdout_length, 999,
+		          "cut before a character that does not fit");
+		ok(result_of(&drive)->truncated, "and says so");
+		is_number(result_of(&drive)->exit_code, 4, "the mark behind it still counts");
+		drive_end(&drive);
+	}
+}
+
 static void
 limits(void)
 {
@@ -476,5 +497,6 @@ test_e2b_process(void)
 	false_marks();
 	digits();
 	limits();
+	cut_character();
 	long_message();
 }
