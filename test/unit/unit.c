@@ -167,6 +167,13 @@ drive_answer(Drive *drive, int status, const char *body)
 	drive_answer_bytes(drive, status, body, strlen(body));
 }
 
+void
+drive_headed(Drive *drive, int status, const char *headers, const char *body)
+{
+	drive->op->response.headers = strdup(headers);
+	drive_answer(drive, status, body);
+}
+
 bool
 drive_feed(Drive *drive, const char *bytes, size_t length, size_t piece)
 {
@@ -482,6 +489,7 @@ static const struct
     {"daytona_destroy", test_daytona_destroy},
     {"daytona_traps", test_daytona_traps},
     {"e2b_process", test_e2b_process},
+    {"e2b_refusals", test_e2b_refusals},
     {"exhaustion", test_exhaustion},
 };
 

@@ -42,7 +42,19 @@ extern void test_daytona_sessions(void);
 extern void test_daytona_texts(void);
 extern void test_daytona_traps(void);
 extern void test_daytona_destroy(void);
+extern void test_connect(void);
 extern void test_e2b_process(void);
+extern void test_e2b_refusals(void);
+extern void test_e2b_launch(void);
+extern void test_e2b_look(void);
+extern void test_e2b_power(void);
+extern void test_e2b_run(void);
+extern void test_e2b_background(void);
+extern void test_e2b_files(void);
+extern void test_e2b_destroy(void);
+extern void test_e2b_planes(void);
+extern void test_e2b_wire(void);
+extern void test_e2b_traps(void);
 extern void test_exhaustion(void);
 
 /* --- lack of memory ----------------------------------------------------- */
@@ -68,6 +80,10 @@ extern void drive_start(Drive *drive, SbxOp *op);
 extern void drive_answer(Drive *drive, int status, const char *body);
 extern void
 drive_answer_bytes(Drive *drive, int status, const char *body, size_t length);
+
+/* With header lines, each with its line break. */
+extern void
+drive_headed(Drive *drive, int status, const char *headers, const char *body);
 
 /*
  * Part of the body of a stream, in pieces of that many bytes, before its answer; false =
