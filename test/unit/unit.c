@@ -490,6 +490,9 @@ static const struct
     {"daytona_traps", test_daytona_traps},
     {"e2b_process", test_e2b_process},
     {"e2b_refusals", test_e2b_refusals},
+    {"e2b_launch", test_e2b_launch},
+    {"e2b_look", test_e2b_look},
+    {"e2b_planes", test_e2b_planes},
     {"exhaustion", test_exhaustion},
 };
 
