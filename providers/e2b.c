@@ -170,13 +170,16 @@ sbx_e2b_set_target(SbxOp *op, const SbxTarget *target)
 
 /* --- the control plane ---------------------------------------------------- */
 
-/* A header could not be written: nothing of this request leaves. */
+/*
+ * A header could not be written: nothing of this request leaves.  Behind the first one
+ * it can only be the token, which an answer gave.
+ */
 static SbxOpWant
 e2b_unsendable(SbxOp *op)
 {
 	SbxE2bState *state = op->state;
 
-	return state->steps.sent ? sbx_steps_fail(op, SBX_PHASE_NONE, NULL)
+	return state->steps.sent ? sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL)
 	                         : sbx_steps_refuse(op);
 }
 

@@ -140,6 +140,12 @@ tokens(void)
 	   "without a token there is none, and no key instead");
 	ok(sent_header(drive.op, "Authorization") == NULL, "no user, either");
 	drive_end(&drive);
+	drive_start(&drive, sbx_kind_e2b.download(&account.account, &e2b_target, "a", 10));
+	drive_answer(&drive, 200,
+	             "{\"sandboxID\":\"" E2B_ID "\",\"state\":\"running\","
+	             "\"envdAccessToken\":\"a\\r\\nX: y\"}");
+	fails(&drive, SBX_PHASE_PROTOCOL, 200, NULL, UNKNOWN, "one with a line break");
+	drive_end(&drive);
 
 	account_text(&account, "user", "root");
 	drive = located("null");
