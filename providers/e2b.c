@@ -214,6 +214,13 @@ sbx_e2b_look(SbxOp *op, SbxStep *answer)
 	return sbx_e2b_send(op, "GET", state->control_url, NULL, answer);
 }
 
+bool
+sbx_e2b_tells_when(SbxOp *op)
+{
+	return sbx_op_response_header(op, "Retry-After") != NULL ||
+	       sbx_op_response_header(op, "RateLimit-Reset") != NULL;
+}
+
 /* Others are on their way to one of these. */
 SbxSandboxState
 sbx_e2b_sandbox_state(const json_t *sandbox)

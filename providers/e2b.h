@@ -104,6 +104,9 @@ extern SbxOpWant sbx_e2b_send(SbxOp *op, const char *method, const char *url,
                               const char *body, SbxStep *answer);
 extern SbxOpWant sbx_e2b_look(SbxOp *op, SbxStep *answer);
 
+/* Of a 429: too many requests for now.  Without it there are too many sandboxes. */
+extern bool sbx_e2b_tells_when(SbxOp *op);
+
 /* "state" of a description of a sandbox. */
 extern SbxSandboxState sbx_e2b_sandbox_state(const json_t *sandbox);
 extern SbxSandboxFacts *sbx_e2b_facts(SbxOp *op, const json_t *sandbox);

@@ -157,6 +157,7 @@ start_fails(void)
 		const char *code;
 	} again[] = {{409, "", "BUSY"},
 	             {429, "Retry-After: 1\r\n", "RATE_LIMITED"},
+	             {429, "RateLimit-Reset: 1\r\n", "RATE_LIMITED"},
 	             {503, "", NULL},
 	             {504, "", NULL}};
 	Drive drive;
