@@ -493,6 +493,7 @@ static const struct
     {"e2b_launch", test_e2b_launch},
     {"e2b_look", test_e2b_look},
     {"e2b_power", test_e2b_power},
+    {"e2b_run", test_e2b_run},
     {"e2b_planes", test_e2b_planes},
     {"exhaustion", test_exhaustion},
 };
