@@ -14,6 +14,9 @@
 /* Time for the answer beyond the command's own. */
 #define E2B_STREAM_EXTRA_MS (10 * 1000)
 
+/* The daemon takes ten digits.  No sandbox lives for these four months. */
+#define E2B_LIFETIME_MAX_MS INT64_C(9999999999)
+
 /* A mark is this, the mark's text, a colon, the exit code, and the last one. */
 #define MARK_START '\001'
 #define MARK_END   '\002'
@@ -279,6 +282,8 @@ static SbxOpWant
 e2b_start_process(SbxOp *op, const char *text, int64_t timeout_ms, SbxStep *answer)
 {
 	const char *body = e2b_process_body(op, text);
+	int64_t lifetime_ms =
+	    timeout_ms < E2B_LIFETIME_MAX_MS ? timeout_ms : E2B_LIFETIME_MAX_MS;
 	size_t length = 0;
 	char *envelope =
 	    body == NULL ? NULL : sbx_connect_envelope(&op->arena, body, &length);
@@ -294,7 +299,7 @@ e2b_start_process(SbxOp *op, const char *text, int64_t timeout_ms, SbxStep *answ
 	    !sbx_op_header(op, "Keepalive-Ping-Interval", "", "50") ||
 	    (timeout_ms > 0 &&
 	     !sbx_op_header(op, "Connect-Timeout-Ms", "",
-	                    sbx_arena_printf(&op->arena, "%lld", (long long) timeout_ms))))
+	                    sbx_arena_printf(&op->arena, "%lld", (long long) lifetime_ms))))
 		return sbx_steps_fail(op, SBX_PHASE_NONE, NULL);
 	op->request.take_body = e2b_take_body;
 	op->request.timeout_ms = timeout_ms > 0 ? timeout_ms + E2B_STREAM_EXTRA_MS : 0;

@@ -93,7 +93,9 @@ times(void)
 	            {240001, "{\"timeout\":301}", "240001"},
 	            {3600000, "{\"timeout\":3660}", "3600000"},
 	            {0, "{\"timeout\":1860}", "1800000"},
-	            {INT64_C(9999999999), "{\"timeout\":10000060}", "9999999999"}};
+	            {INT64_C(9999999999), "{\"timeout\":10000060}", "9999999999"},
+	            {INT64_C(10000000000), "{\"timeout\":10000060}", "9999999999"},
+	            {INT64_MAX, "{\"timeout\":9223372036854776}", "9999999999"}};
 
 	section("run, times");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -103,7 +105,7 @@ times(void)
 
 		input.timeout_ms = rows[i].timeout_ms;
 		drive = e2b_opened(sbx_kind_e2b.run_script(e2b_account(), &e2b_target, &input));
-		if (i < 6)
+		if (i < 7)
 			is_text(drive.op->request.body, rows[i].body, "lifetime of the sandbox");
 		ok(drive.op->timeout_ms > 0, "no overflow");
 		drive_answer(&drive, 204, "");
