@@ -93,7 +93,7 @@ sbx_e2b_start_script(const SbxAccount *account, const SbxTarget *target,
 		    sbx_script_claim_text(&op->arena, input->run_id, background->fingerprint);
 		background->started.command_id = background->fingerprint;
 	}
-	if (background->claim_text == NULL)
+	if (background->claim_text == NULL || !sbx_e2b_can_carry(background->text))
 		background->command.state.steps.step = sbx_steps_refuse;
 	return sbx_steps_made(op);
 }

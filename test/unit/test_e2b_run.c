@@ -293,18 +293,22 @@ through_a_file(void)
 static void
 impossible(void)
 {
+	static const SbxPair bad_value[] = {{"A", "\xff"}};
 	static const SbxPair bad_name[] = {{"A;B", "x"}};
-	SbxRunInput inputs[4];
+	SbxRunInput inputs[6];
 
 	section("impossible run");
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < 6; i++)
 		inputs[i] = plain_run("x");
 	inputs[0].run_id = "a/b";
 	inputs[1].cwd = "relative";
 	inputs[2].env = bad_name;
 	inputs[2].env_count = 1;
 	inputs[3].session = "a/b";
-	for (size_t i = 0; i < 4; i++)
+	inputs[4] = plain_run("\xff");
+	inputs[5].env = bad_value;
+	inputs[5].env_count = 1;
+	for (size_t i = 0; i < 6; i++)
 	{
 		Drive drive;
 
