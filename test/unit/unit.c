@@ -494,6 +494,9 @@ static const struct
     {"e2b_look", test_e2b_look},
     {"e2b_power", test_e2b_power},
     {"e2b_run", test_e2b_run},
+    {"e2b_background", test_e2b_background},
+    {"e2b_files", test_e2b_files},
+    {"e2b_destroy", test_e2b_destroy},
     {"e2b_planes", test_e2b_planes},
     {"exhaustion", test_exhaustion},
 };
