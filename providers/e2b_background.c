@@ -313,34 +313,32 @@ e2b_logs_ask(SbxOp *op)
 	                       background->max_stream, NULL, e2b_logs_read_out);
 }
 
-/* A command that failed found no file.  False = the operation has failed. */
-static bool
-e2b_logs_take(SbxOp *op, SbxScriptStream *stream)
+/* A command that failed found no file.  NULL = "want" says how that ends. */
+static const SbxScriptStream *
+e2b_logs_take(SbxOp *op, SbxOpWant *want)
 {
 	SbxE2bBackground *background = op->state;
 	int exit_code;
 
 	if (e2b_printed(op, &exit_code) == NULL)
-	{
-		sbx_e2b_fail_in_envd(op, sbx_steps_status_code(op));
-		return false;
-	}
-	if (exit_code != 0)
-	{
-		sbx_steps_fail_response(op, "SCRIPT_UNKNOWN");
-		return false;
-	}
-	*stream = background->command.process.output.out;
-	return true;
+		*want = sbx_e2b_fail_in_envd(op, sbx_steps_status_code(op));
+	else if (exit_code != 0)
+		*want = sbx_steps_fail_response(op, "SCRIPT_UNKNOWN");
+	else
+		return &background->command.process.output.out;
+	return NULL;
 }
 
 static SbxOpWant
 e2b_logs_read_out(SbxOp *op)
 {
 	SbxE2bBackground *background = op->state;
+	SbxOpWant want;
+	const SbxScriptStream *stream = e2b_logs_take(op, &want);
 
-	if (!e2b_logs_take(op, &background->output.out))
-		return SBX_OP_WANT_NOTHING;
+	if (stream == NULL)
+		return want;
+	background->output.out = *stream;
 	return sbx_e2b_execute(op, background->log_texts[1], E2B_PRINT_MS,
 	                       background->max_stream, NULL, e2b_logs_read_err);
 }
@@ -349,10 +347,13 @@ static SbxOpWant
 e2b_logs_read_err(SbxOp *op)
 {
 	SbxE2bBackground *background = op->state;
+	SbxOpWant want;
+	const SbxScriptStream *stream = e2b_logs_take(op, &want);
 	SbxRunResult *result;
 
-	if (!e2b_logs_take(op, &background->output.err))
-		return SBX_OP_WANT_NOTHING;
+	if (stream == NULL)
+		return want;
+	background->output.err = *stream;
 	sbx_script_join(&op->arena, &background->output);
 	result = sbx_arena_alloc(&op->arena, sizeof(*result));
 	if (result != NULL)

@@ -296,6 +296,13 @@ logs(void)
 	drive_printed(&drive, "", 1);
 	fails(&drive, SBX_PHASE_REMOTE, 200, "SCRIPT_UNKNOWN", UNKNOWN, "no such script");
 	drive_end(&drive);
+	drive = reading();
+	drive_printed(&drive, "1", 0);
+	drive_answer(&drive, 502, "");
+	asks(&drive, "GET", E2B_SANDBOX, "gone in between?");
+	drive_answer(&drive, 404, "");
+	fails(&drive, SBX_PHASE_REMOTE, 502, "SANDBOX_GONE", UNKNOWN, "gone");
+	drive_end(&drive);
 }
 
 void
