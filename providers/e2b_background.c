@@ -40,6 +40,7 @@ static SbxStep e2b_background_start;
 static SbxStep e2b_background_extend;
 static SbxStep e2b_background_extended;
 static SbxStep e2b_background_claimed;
+static SbxStep e2b_background_stored;
 static SbxStep e2b_background_spawned;
 static SbxStep e2b_background_checked;
 static SbxStep e2b_status_start;
@@ -142,6 +143,28 @@ e2b_background_reconciled(SbxOp *op)
 	return sbx_op_succeed(op, &background->started);
 }
 
+static SbxOpWant
+e2b_background_spawn(SbxOp *op)
+{
+	SbxE2bBackground *background = op->state;
+
+	return sbx_e2b_is_long(background->text)
+	           ? sbx_e2b_store(op, background->started.session_id, background->text,
+	                           e2b_background_stored)
+	           : sbx_e2b_spawn(op, background->text, e2b_background_spawned);
+}
+
+static SbxOpWant
+e2b_background_stored(SbxOp *op)
+{
+	SbxE2bBackground *background = op->state;
+
+	if (!sbx_steps_is_success(op))
+		return sbx_e2b_fail_in_envd(op, sbx_steps_status_code(op));
+	return sbx_e2b_spawn(op, sbx_e2b_stored_text(op, background->started.session_id),
+	                     e2b_background_spawned);
+}
+
 /*
  * Whose is the session?  Ours without a trace is one whose start was lost; the text
  * itself sees to it that it runs once.
@@ -157,13 +180,13 @@ e2b_background_claimed(SbxOp *op)
 	if (printed == NULL)
 		return sbx_e2b_fail_in_envd(op, sbx_steps_status_code(op));
 	if (strcmp(printed, "new\n") == 0)
-		return sbx_e2b_spawn(op, background->text, e2b_background_spawned);
+		return e2b_background_spawn(op);
 	rest = strchr(printed, '\n');
 	if (rest == NULL || (size_t) (rest - printed) != strlen(background->fingerprint) ||
 	    strncmp(printed, background->fingerprint, (size_t) (rest - printed)) != 0)
 		return sbx_steps_fail_response(op, "SESSION_IN_USE");
 	return sbx_script_read_status(rest + 1, &exit_code) == SBX_SCRIPT_IS_CLAIMED
-	           ? sbx_e2b_spawn(op, background->text, e2b_background_spawned)
+	           ? e2b_background_spawn(op)
 	           : e2b_background_reconciled(op);
 }
 

@@ -17,6 +17,12 @@
 /* The daemon takes ten digits.  No sandbox lives for these four months. */
 #define E2B_LIFETIME_MAX_MS INT64_C(9999999999)
 
+/*
+ * The kernel refuses a single argument of 128 KiB.  Something is left for what starts
+ * the shell.
+ */
+#define E2B_ARGUMENT_MAX ((size_t) 120 * 1024)
+
 /* A mark is this, the mark's text, a colon, the exit code, and the last one. */
 #define MARK_START '\001'
 #define MARK_END   '\002'
@@ -331,6 +337,37 @@ sbx_e2b_spawn(SbxOp *op, const char *text, SbxStep *answer)
 	((SbxE2bCommand *) op->state)->process.keep_running = true;
 	return e2b_start_process(op, text, 0, answer);
 }
+
+/* --- long ones ------------------------------------------------------------ */
+
+bool
+sbx_e2b_is_long(const char *text)
+{
+	return strlen(text) > E2B_ARGUMENT_MAX;
+}
+
+/* A shell reads all of a file before it does the first thing in it. */
+SbxOpWant
+sbx_e2b_store(SbxOp *op, const char *run_id, const char *text, SbxStep *answer)
+{
+	const char *bytes =
+	    sbx_arena_printf(&op->arena, "rm -f /tmp/.%s.sh; %s", run_id, text);
+	const char *path =
+	    sbx_arena_printf(&op->arena, "/files?path=%%2Ftmp%%2F.%s.sh", run_id);
+
+	if (bytes == NULL || path == NULL)
+		return sbx_steps_fail(op, SBX_PHASE_NONE, NULL);
+	return sbx_e2b_send_envd(op, "POST", path, "application/octet-stream", bytes,
+	                         strlen(bytes), answer);
+}
+
+const char *
+sbx_e2b_stored_text(SbxOp *op, const char *run_id)
+{
+	return sbx_arena_printf(&op->arena, ". /tmp/.%s.sh", run_id);
+}
+
+/* --- how it ended --------------------------------------------------------- */
 
 /*
  * The mark's word counts, or the end's, also if the connection broke right after it.

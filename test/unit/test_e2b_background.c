@@ -195,6 +195,35 @@ reconciled(void)
 	drive_end(&drive);
 }
 
+/* The kernel refuses a long argument, whoever waits for it. */
+static void
+long_script(void)
+{
+	size_t length = 125 * 1024;
+	char *command = malloc(length + 1);
+	Drive drive;
+
+	section("start script, long");
+	memset(command, '#', length);
+	command[length] = '\0';
+	drive = claiming_for(command);
+	drive_printed(&drive, "new\n", 0);
+	asks(&drive, "POST", E2B_ENVD "/files?path=%2Ftmp%2F.run-1.sh", "a file first");
+	ok(drive.op->request.body_length > length, "with the text");
+	drive_answer(&drive, 200, "[]");
+	asks(&drive, "POST", E2B_START, "then it is started");
+	ok(drive.op->request.body_length < 200, "by its name");
+	spawned(&drive);
+	is_started(&drive, false, "long");
+	drive_end(&drive);
+	drive = claiming_for(command);
+	drive_printed(&drive, "new\n", 0);
+	drive_answer(&drive, 507, "");
+	fails(&drive, SBX_PHASE_REMOTE, 507, NULL, UNKNOWN, "no room for it");
+	drive_end(&drive);
+	free(command);
+}
+
 static Drive
 asking(void)
 {
@@ -311,6 +340,7 @@ test_e2b_background(void)
 	start();
 	claims();
 	reconciled();
+	long_script();
 	status();
 	logs();
 }
