@@ -498,6 +498,7 @@ static const struct
     {"e2b_files", test_e2b_files},
     {"e2b_destroy", test_e2b_destroy},
     {"e2b_planes", test_e2b_planes},
+    {"e2b_wire", test_e2b_wire},
     {"exhaustion", test_exhaustion},
 };
 
