@@ -216,6 +216,32 @@ extern void drive_printed(Drive *drive, const char *text, int exit_code);
 /* Requests to each plane carry its own secret only: a test. */
 extern void is_secret_kept(const Drive *drive, const char *name);
 
+/* --- exhaustion (test_exhaustion.c) --------------------------------------- */
+
+/* Of a stream the body is its messages, a line each; a blank starts the last one. */
+typedef struct Answer
+{
+	int status; /* 0 = no answer */
+	const char *body;
+} Answer;
+
+typedef struct Scenario
+{
+	const char *name;
+	SbxOp *(*make)(void);
+	const Answer *answers;
+	int answer_count;
+} Scenario;
+
+#define SCENARIO(name, make, answers)                                                  \
+	{                                                                                  \
+		name, make, answers, sizeof(answers) / sizeof(answers[0])                      \
+	}
+
+/* Plays it with everything ending everywhere. */
+extern void exhaust(const Scenario *scenarios, size_t count);
+extern void test_e2b_exhaustion(void);
+
 /* --- real shells (unit_shell.c) ------------------------------------------ */
 
 #define SHELLS 2
