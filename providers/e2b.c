@@ -170,13 +170,16 @@ sbx_e2b_set_target(SbxOp *op, const SbxTarget *target)
 
 /* --- the control plane ---------------------------------------------------- */
 
-/* A header could not be written: nothing of this request leaves. */
+/*
+ * A header could not be written: nothing of this request leaves.  Behind the first one
+ * it can only be the token, which an answer gave.
+ */
 static SbxOpWant
 e2b_unsendable(SbxOp *op)
 {
 	SbxE2bState *state = op->state;
 
-	return state->steps.sent ? sbx_steps_fail(op, SBX_PHASE_NONE, NULL)
+	return state->steps.sent ? sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL)
 	                         : sbx_steps_refuse(op);
 }
 
@@ -209,6 +212,13 @@ sbx_e2b_look(SbxOp *op, SbxStep *answer)
 	SbxE2bState *state = op->state;
 
 	return sbx_e2b_send(op, "GET", state->control_url, NULL, answer);
+}
+
+bool
+sbx_e2b_tells_when(SbxOp *op)
+{
+	return sbx_op_response_header(op, "Retry-After") != NULL ||
+	       sbx_op_response_header(op, "RateLimit-Reset") != NULL;
 }
 
 /* Others are on their way to one of these. */

@@ -104,6 +104,9 @@ extern SbxOpWant sbx_e2b_send(SbxOp *op, const char *method, const char *url,
                               const char *body, SbxStep *answer);
 extern SbxOpWant sbx_e2b_look(SbxOp *op, SbxStep *answer);
 
+/* Of a 429: too many requests for now.  Without it there are too many sandboxes. */
+extern bool sbx_e2b_tells_when(SbxOp *op);
+
 /* "state" of a description of a sandbox. */
 extern SbxSandboxState sbx_e2b_sandbox_state(const json_t *sandbox);
 extern SbxSandboxFacts *sbx_e2b_facts(SbxOp *op, const json_t *sandbox);
@@ -164,6 +167,9 @@ typedef struct SbxE2bCommand
 	SbxE2bProcess process;
 } SbxE2bCommand;
 
+/* Messages are JSON: a text that is not UTF-8 has no place in them. */
+extern bool sbx_e2b_can_carry(const char *text);
+
 /*
  * Run a text in a shell of its own.  timeout_ms is its lifetime, 0 = none; max_stream
  * bytes of each stream are kept.  With a mark, it counts as over once it has printed
@@ -174,6 +180,15 @@ extern SbxOpWant sbx_e2b_execute(SbxOp *op, const char *text, int64_t timeout_ms
 
 /* The same for one that goes on after its start was seen. */
 extern SbxOpWant sbx_e2b_spawn(SbxOp *op, const char *text, SbxStep *answer);
+
+/*
+ * A text that is too long for an argument goes through a file, named by the run, that
+ * removes itself; the stored text runs it.
+ */
+extern bool sbx_e2b_is_long(const char *text);
+extern SbxOpWant
+sbx_e2b_store(SbxOp *op, const char *run_id, const char *text, SbxStep *answer);
+extern const char *sbx_e2b_stored_text(SbxOp *op, const char *run_id);
 
 /* Once its stream is over: did it end, so that the exit code counts? */
 extern bool sbx_e2b_has_ended(SbxOp *op, int *exit_code);

@@ -40,6 +40,7 @@ static SbxStep e2b_background_start;
 static SbxStep e2b_background_extend;
 static SbxStep e2b_background_extended;
 static SbxStep e2b_background_claimed;
+static SbxStep e2b_background_stored;
 static SbxStep e2b_background_spawned;
 static SbxStep e2b_background_checked;
 static SbxStep e2b_status_start;
@@ -56,8 +57,7 @@ e2b_printed(SbxOp *op, int *exit_code)
 {
 	SbxE2bProcess *process = &((SbxE2bCommand *) op->state)->process;
 
-	if (op->response.status != 200 || process->garbled ||
-	    !sbx_e2b_has_ended(op, exit_code))
+	if (process->garbled || !sbx_e2b_has_ended(op, exit_code))
 		return NULL;
 	if (process->output.out.bytes == NULL)
 		return "";
@@ -94,7 +94,7 @@ sbx_e2b_start_script(const SbxAccount *account, const SbxTarget *target,
 		    sbx_script_claim_text(&op->arena, input->run_id, background->fingerprint);
 		background->started.command_id = background->fingerprint;
 	}
-	if (background->claim_text == NULL)
+	if (background->claim_text == NULL || !sbx_e2b_can_carry(background->text))
 		background->command.state.steps.step = sbx_steps_refuse;
 	return sbx_steps_made(op);
 }
@@ -134,6 +134,28 @@ e2b_background_extended(SbxOp *op)
 	                       NULL, e2b_background_claimed);
 }
 
+static SbxOpWant
+e2b_background_spawn(SbxOp *op)
+{
+	SbxE2bBackground *background = op->state;
+
+	return sbx_e2b_is_long(background->text)
+	           ? sbx_e2b_store(op, background->started.session_id, background->text,
+	                           e2b_background_stored)
+	           : sbx_e2b_spawn(op, background->text, e2b_background_spawned);
+}
+
+static SbxOpWant
+e2b_background_stored(SbxOp *op)
+{
+	SbxE2bBackground *background = op->state;
+
+	if (!sbx_steps_is_success(op))
+		return sbx_e2b_fail_in_envd(op, sbx_steps_status_code(op));
+	return sbx_e2b_spawn(op, sbx_e2b_stored_text(op, background->started.session_id),
+	                     e2b_background_spawned);
+}
+
 /*
  * Whose is the session?  Ours without a trace is one whose start was lost; the text
  * itself sees to it that it runs once.
@@ -149,14 +171,14 @@ e2b_background_claimed(SbxOp *op)
 	if (printed == NULL)
 		return sbx_e2b_fail_in_envd(op, sbx_steps_status_code(op));
 	if (strcmp(printed, "new\n") == 0)
-		return sbx_e2b_spawn(op, background->text, e2b_background_spawned);
+		return e2b_background_spawn(op);
 	rest = strchr(printed, '\n');
 	if (rest == NULL || (size_t) (rest - printed) != strlen(background->fingerprint) ||
 	    strncmp(printed, background->fingerprint, (size_t) (rest - printed)) != 0)
 		return sbx_steps_fail_response(op, "SESSION_IN_USE");
 	background->started.reconciled = true;
 	return sbx_script_read_status(rest + 1, &exit_code) == SBX_SCRIPT_IS_CLAIMED
-	           ? sbx_e2b_spawn(op, background->text, e2b_background_spawned)
+	           ? e2b_background_spawn(op)
 	           : sbx_op_succeed(op, &background->started);
 }
 
@@ -308,34 +330,32 @@ e2b_logs_ask(SbxOp *op)
 	                       background->max_stream, NULL, e2b_logs_read_out);
 }
 
-/* A command that failed found no file.  False = the operation has failed. */
-static bool
-e2b_logs_take(SbxOp *op, SbxScriptStream *stream)
+/* A command that failed found no file.  NULL = "want" says how that ends. */
+static const SbxScriptStream *
+e2b_logs_take(SbxOp *op, SbxOpWant *want)
 {
 	SbxE2bBackground *background = op->state;
 	int exit_code;
 
 	if (e2b_printed(op, &exit_code) == NULL)
-	{
-		sbx_e2b_fail_in_envd(op, sbx_steps_status_code(op));
-		return false;
-	}
-	if (exit_code != 0)
-	{
-		sbx_steps_fail_response(op, "SCRIPT_UNKNOWN");
-		return false;
-	}
-	*stream = background->command.process.output.out;
-	return true;
+		*want = sbx_e2b_fail_in_envd(op, sbx_steps_status_code(op));
+	else if (exit_code != 0)
+		*want = sbx_steps_fail_response(op, "SCRIPT_UNKNOWN");
+	else
+		return &background->command.process.output.out;
+	return NULL;
 }
 
 static SbxOpWant
 e2b_logs_read_out(SbxOp *op)
 {
 	SbxE2bBackground *background = op->state;
+	SbxOpWant want;
+	const SbxScriptStream *stream = e2b_logs_take(op, &want);
 
-	if (!e2b_logs_take(op, &background->output.out))
-		return SBX_OP_WANT_NOTHING;
+	if (stream == NULL)
+		return want;
+	background->output.out = *stream;
 	return sbx_e2b_execute(op, background->log_texts[1], E2B_PRINT_MS,
 	                       background->max_stream, NULL, e2b_logs_read_err);
 }
@@ -344,10 +364,13 @@ static SbxOpWant
 e2b_logs_read_err(SbxOp *op)
 {
 	SbxE2bBackground *background = op->state;
+	SbxOpWant want;
+	const SbxScriptStream *stream = e2b_logs_take(op, &want);
 	SbxRunResult *result;
 
-	if (!e2b_logs_take(op, &background->output.err))
-		return SBX_OP_WANT_NOTHING;
+	if (stream == NULL)
+		return want;
+	background->output.err = *stream;
 	sbx_script_join(&op->arena, &background->output);
 	result = sbx_arena_alloc(&op->arena, sizeof(*result));
 	if (result != NULL)

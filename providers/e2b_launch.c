@@ -167,8 +167,7 @@ e2b_refusal_matches(SbxOp *op, const SbxE2bRefusal *refusal, const char *error_c
 		case E2B_ANY:
 			return true;
 		case E2B_RETRY_AFTER:
-			return sbx_op_response_header(op, "Retry-After") != NULL ||
-			       sbx_op_response_header(op, "RateLimit-Reset") != NULL;
+			return sbx_e2b_tells_when(op);
 		case E2B_ERROR_CODE:
 			return error_code != NULL && strcmp(error_code, refusal->error_code) == 0;
 	}

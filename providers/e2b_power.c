@@ -158,7 +158,7 @@ e2b_start_answered(SbxOp *op)
 		return sbx_steps_fail_response(op, "SANDBOX_GONE");
 
 	/* A running sandbox takes a place, and there may be none. */
-	if (op->response.status == 429 && sbx_op_response_header(op, "Retry-After") == NULL)
+	if (op->response.status == 429 && !sbx_e2b_tells_when(op))
 		return sbx_steps_fail_response(op, "CAPACITY");
 	if (op->response.status != 409 && !sbx_steps_is_passing(op))
 		return sbx_steps_fail_response(op, sbx_steps_status_code(op));

@@ -14,6 +14,15 @@
 /* Time for the answer beyond the command's own. */
 #define E2B_STREAM_EXTRA_MS (10 * 1000)
 
+/* The daemon takes ten digits.  No sandbox lives for these four months. */
+#define E2B_LIFETIME_MAX_MS INT64_C(9999999999)
+
+/*
+ * The kernel refuses a single argument of 128 KiB.  Something is left for what starts
+ * the shell.
+ */
+#define E2B_ARGUMENT_MAX ((size_t) 120 * 1024)
+
 /* A mark is this, the mark's text, a colon, the exit code, and the last one. */
 #define MARK_START '\001'
 #define MARK_END   '\002'
@@ -194,14 +203,21 @@ e2b_take_event(SbxOp *op, SbxE2bProcess *process, const json_t *message)
 	return end == NULL || e2b_take_end(process, end);
 }
 
-/* One message of the stream; false = no more of it is wanted. */
+/*
+ * One message of the stream; false = no more of it is wanted.  The end was told when
+ * both streams were over: what follows it decides nothing any more.
+ */
 static bool
 e2b_take_message(SbxOp *op, int flags, const char *json, size_t length)
 {
 	SbxE2bProcess *process = &((SbxE2bCommand *) op->state)->process;
-	json_t *message = sbx_json_parse(json, length, false);
-	bool valid = json_is_object(message);
+	json_t *message;
+	bool valid;
 
+	if (process->ended)
+		return true;
+	message = sbx_json_parse(json, length, false);
+	valid = json_is_object(message);
 	if (valid && (flags & SBX_CONNECT_END_OF_STREAM) != 0)
 		e2b_take_error(process, message);
 	else if (valid)
@@ -219,11 +235,21 @@ e2b_take_body(SbxOp *op, const char *bytes, size_t length)
 	SbxE2bProcess *process = &((SbxE2bCommand *) op->state)->process;
 	bool more = sbx_connect_read(op, &process->reader, bytes, length, e2b_take_message);
 
-	process->garbled |= process->reader.malformed;
+	process->garbled |= process->reader.malformed && !process->ended;
 	return more;
 }
 
 /* --- starting one --------------------------------------------------------- */
+
+bool
+sbx_e2b_can_carry(const char *text)
+{
+	json_t *string = json_string(text);
+	bool valid = string != NULL;
+
+	json_decref(string);
+	return valid;
+}
 
 /*
  * A login shell, as the provider's own client uses: what the template sets up for one
@@ -272,6 +298,8 @@ static SbxOpWant
 e2b_start_process(SbxOp *op, const char *text, int64_t timeout_ms, SbxStep *answer)
 {
 	const char *body = e2b_process_body(op, text);
+	int64_t lifetime_ms =
+	    timeout_ms < E2B_LIFETIME_MAX_MS ? timeout_ms : E2B_LIFETIME_MAX_MS;
 	size_t length = 0;
 	char *envelope =
 	    body == NULL ? NULL : sbx_connect_envelope(&op->arena, body, &length);
@@ -287,7 +315,7 @@ e2b_start_process(SbxOp *op, const char *text, int64_t timeout_ms, SbxStep *answ
 	    !sbx_op_header(op, "Keepalive-Ping-Interval", "", "50") ||
 	    (timeout_ms > 0 &&
 	     !sbx_op_header(op, "Connect-Timeout-Ms", "",
-	                    sbx_arena_printf(&op->arena, "%lld", (long long) timeout_ms))))
+	                    sbx_arena_printf(&op->arena, "%lld", (long long) lifetime_ms))))
 		return sbx_steps_fail(op, SBX_PHASE_NONE, NULL);
 	op->request.take_body = e2b_take_body;
 	op->request.timeout_ms = timeout_ms > 0 ? timeout_ms + E2B_STREAM_EXTRA_MS : 0;
@@ -310,7 +338,41 @@ sbx_e2b_spawn(SbxOp *op, const char *text, SbxStep *answer)
 	return e2b_start_process(op, text, 0, answer);
 }
 
-/* The mark's word counts, or the end's.  What looked like the start of one is output. */
+/* --- long ones ------------------------------------------------------------ */
+
+bool
+sbx_e2b_is_long(const char *text)
+{
+	return strlen(text) > E2B_ARGUMENT_MAX;
+}
+
+/* A shell reads all of a file before it does the first thing in it. */
+SbxOpWant
+sbx_e2b_store(SbxOp *op, const char *run_id, const char *text, SbxStep *answer)
+{
+	const char *bytes =
+	    sbx_arena_printf(&op->arena, "rm -f /tmp/.%s.sh; %s", run_id, text);
+	const char *path =
+	    sbx_arena_printf(&op->arena, "/files?path=%%2Ftmp%%2F.%s.sh", run_id);
+
+	if (bytes == NULL || path == NULL)
+		return sbx_steps_fail(op, SBX_PHASE_NONE, NULL);
+	return sbx_e2b_send_envd(op, "POST", path, "application/octet-stream", bytes,
+	                         strlen(bytes), answer);
+}
+
+const char *
+sbx_e2b_stored_text(SbxOp *op, const char *run_id)
+{
+	return sbx_arena_printf(&op->arena, ". /tmp/.%s.sh", run_id);
+}
+
+/* --- how it ended --------------------------------------------------------- */
+
+/*
+ * The mark's word counts, or the end's, also if the connection broke right after it.
+ * What looked like the start of a mark is output.
+ */
 bool
 sbx_e2b_has_ended(SbxOp *op, int *exit_code)
 {

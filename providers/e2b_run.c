@@ -21,12 +21,6 @@
 /* What the sandbox gets to kill a script; it takes milliseconds. */
 #define E2B_KILL_MS 5000
 
-/*
- * The kernel refuses a single argument of 128 KiB; longer texts go through a file.
- * Something is left for the quotes of JSON, which do not count there.
- */
-#define E2B_ARGUMENT_MAX ((size_t) 120 * 1024)
-
 typedef struct SbxE2bRun
 {
 	SbxE2bCommand command; /* first */
@@ -70,7 +64,7 @@ sbx_e2b_run_script(const SbxAccount *account, const SbxTarget *target,
 		run->text = sbx_script_marked_text(&op->arena, input);
 		run->kill_text = sbx_script_kill_text(&op->arena, input->run_id);
 	}
-	if (run->text == NULL || run->kill_text == NULL)
+	if (run->text == NULL || run->kill_text == NULL || !sbx_e2b_can_carry(run->text))
 		run->command.state.steps.step = sbx_steps_refuse;
 	return sbx_steps_made(op);
 }
@@ -112,23 +106,14 @@ static SbxOpWant
 e2b_run_extended(SbxOp *op)
 {
 	SbxE2bRun *run = op->state;
-	const char *path;
 
 	if (op->response.status == 404)
 		return sbx_steps_fail_response(op, "NOT_STARTED");
 	if (!sbx_steps_is_success(op))
 		return sbx_steps_fail_response(op, sbx_steps_status_code(op));
-	if (strlen(run->text) <= E2B_ARGUMENT_MAX)
-		return e2b_run_execute(op, run->text);
-
-	/* A shell reads all of a file before it does the first thing in it. */
-	run->text =
-	    sbx_arena_printf(&op->arena, "rm -f /tmp/.%s.sh; %s", run->run_id, run->text);
-	if (run->text == NULL)
-		return sbx_steps_fail(op, SBX_PHASE_NONE, NULL);
-	path = sbx_arena_printf(&op->arena, "/files?path=%%2Ftmp%%2F.%s.sh", run->run_id);
-	return sbx_e2b_send_envd(op, "POST", path, "application/octet-stream", run->text,
-	                         strlen(run->text), e2b_run_stored);
+	return sbx_e2b_is_long(run->text)
+	           ? sbx_e2b_store(op, run->run_id, run->text, e2b_run_stored)
+	           : e2b_run_execute(op, run->text);
 }
 
 static SbxOpWant
@@ -138,8 +123,7 @@ e2b_run_stored(SbxOp *op)
 
 	if (!sbx_steps_is_success(op))
 		return sbx_e2b_fail_in_envd(op, sbx_steps_status_code(op));
-	return e2b_run_execute(op,
-	                       sbx_arena_printf(&op->arena, ". /tmp/.%s.sh", run->run_id));
+	return e2b_run_execute(op, sbx_e2b_stored_text(op, run->run_id));
 }
 
 /* --- what came out of it -------------------------------------------------- */
@@ -202,8 +186,7 @@ e2b_run_executed(SbxOp *op)
 	int exit_code;
 
 	steps->acted = sbx_steps_may_have_arrived(op);
-	if (op->response.status == 200 && !run->command.process.garbled &&
-	    sbx_e2b_has_ended(op, &exit_code))
+	if (!run->command.process.garbled && sbx_e2b_has_ended(op, &exit_code))
 		return sbx_op_succeed(op, e2b_run_result(op, exit_code));
 	run->timed_out = e2b_ran_out_of_time(op);
 	if (run->timed_out)
@@ -215,8 +198,8 @@ e2b_run_executed(SbxOp *op)
 		sbx_steps_note(op, NULL);
 	else
 	{
-		/* The stream broke off, or said why there is none. */
-		sbx_steps_note(op, run->command.process.started ? NULL : "NOT_RUN");
+		/* The stream broke off, or said why there is none: only that proves it. */
+		sbx_steps_note(op, e2b_may_be_running(op) ? NULL : "NOT_RUN");
 		steps->noted.phase = SBX_PHASE_PROTOCOL;
 	}
 	return e2b_may_be_running(op) ? e2b_run_kill(op) : sbx_e2b_fail_noted_in_envd(op);
@@ -233,8 +216,7 @@ e2b_run_killed(SbxOp *op)
 	SbxSteps *steps = op->state;
 	int exit_code;
 
-	if (run->timed_out && op->response.status == 200 &&
-	    sbx_e2b_has_ended(op, &exit_code))
+	if (run->timed_out && sbx_e2b_has_ended(op, &exit_code))
 		steps->noted.provider_code = "TIMEOUT";
 	return sbx_e2b_fail_noted_in_envd(op);
 }

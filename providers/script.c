@@ -474,6 +474,23 @@ sbx_script_open_stream(SbxArena *arena, size_t needed, size_t maximum)
 }
 
 /*
+ * A cut right at the start of a piece: the character may have begun at the end of what
+ * is kept already.  It has four bytes at most; more than that is no text.
+ */
+static void
+script_drop_begun_character(SbxScriptStream *stream)
+{
+	size_t begun = 1;
+
+	while (begun < 3 && begun < stream->length &&
+	       ((unsigned char) stream->bytes[stream->length - begun] & 0xC0) == 0x80)
+		begun++;
+	if (begun <= stream->length &&
+	    (unsigned char) stream->bytes[stream->length - begun] >= 0xC0)
+		stream->length -= begun;
+}
+
+/*
  * Once cut, a stream stays closed: a later piece that would fit does not belong
  * right after the cut.
  */
@@ -490,6 +507,8 @@ sbx_script_keep(SbxScriptStream *stream, const char *bytes, size_t length)
 		kept = stream->maximum - stream->length;
 		while (kept > 0 && ((unsigned char) bytes[kept] & 0xC0) == 0x80)
 			kept--;
+		if (kept == 0 && ((unsigned char) bytes[0] & 0xC0) == 0x80)
+			script_drop_begun_character(stream);
 		stream->cut = true;
 	}
 	memcpy(stream->bytes + stream->length, bytes, kept);

@@ -1,125 +1,192 @@
 /*
  * test_connect.c
- *		Streams of the Connect protocol, and base64.
+ *		Envelopes and base64, byte by byte.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "providers/connect.h"
 #include "unit.h"
 
-typedef struct Seen
-{
-	int count;
-	int flags[4];
-	char text[4][64];
-	int enough; /* after so many; 0 = never */
-} Seen;
+static char taken[400]; /* "<flags>:<text>;" of each message */
+static int enough_after;
+static int taken_count;
 
-static Seen seen;
+static SbxOpWant
+nothing(SbxOp *op)
+{
+	return sbx_op_succeed(op, NULL);
+}
 
 static bool
 take(SbxOp *op, int flags, const char *json, size_t length)
 {
+	size_t end = strlen(taken);
+
 	(void) op;
-	if (seen.count < 4 && length < sizeof(seen.text[0]))
-	{
-		seen.flags[seen.count] = flags;
-		memcpy(seen.text[seen.count], json, length + 1);
-	}
-	seen.count++;
-	return seen.count != seen.enough;
+	ok(strlen(json) == length, "a message ends where it ends");
+	snprintf(taken + end, sizeof(taken) - end, "%d:%s;", flags, json);
+	taken_count++;
+	return taken_count != enough_after;
 }
 
-/* Read bytes in two parts, each exactly as long as it is. */
+/* All of a stream in pieces, in memory of just their length. */
 static bool
-read_split(const char *bytes, size_t length, size_t split)
+read_in_pieces(const Stream *stream, size_t piece, SbxConnectReader *reader)
 {
-	SbxOp op = {0};
-	SbxConnectReader reader = {0};
+	SbxOp *op = sbx_op_create("test", nothing, 8, 256, 1000);
 	bool more = true;
 
-	sbx_arena_init(&op.arena, 64, 4 * 1024 * 1024);
-	for (int part = 0; part < 2 && more; part++)
+	taken[0] = '\0';
+	taken_count = 0;
+	memset(reader, 0, sizeof(*reader));
+	for (size_t at = 0; at < stream->length && more; at += piece)
 	{
-		size_t size = part == 0 ? split : length - split;
-		char *copy = malloc(size + (size == 0));
+		size_t length = stream->length - at < piece ? stream->length - at : piece;
+		char *copy = malloc(length);
 
-		memcpy(copy, bytes + (part == 0 ? 0 : split), size);
-		more = sbx_connect_read(&op, &reader, copy, size, take);
+		memcpy(copy, stream->bytes + at, length);
+		more = sbx_connect_read(op, reader, copy, length, take);
 		free(copy);
 	}
-	sbx_arena_free(&op.arena);
+	reader->message = NULL;
+	sbx_op_free(op);
 	return more;
 }
 
 static void
-envelopes(void)
+pieces(void)
 {
-	static const char stream[] = "\0\0\0\0\3{1}\0\0\0\0\5{two}\2\0\0\0\2{}";
+	Stream stream = {0};
+	SbxConnectReader reader;
+
+	section("envelopes");
+	enough_after = 0;
+	stream_add(&stream, 0, "{\"a\":1}");
+	stream_add(&stream, 0, "");
+	stream_add(&stream, 0, "x");
+	stream_add(&stream, 2, "{}");
+	stream_add(&stream, 0, "");
+	for (size_t piece = 1; piece <= stream.length; piece++)
+	{
+		ok(read_in_pieces(&stream, piece, &reader), "pieces of %zu bytes", piece);
+		is_text(taken, "0:{\"a\":1};0:;0:x;2:{};0:;", "all of them");
+	}
+	for (size_t length = 0; length < stream.length; length++)
+	{
+		Stream head = {.bytes = stream.bytes, .length = length};
+
+		ok(read_in_pieces(&head, 100, &reader) && !reader.malformed && taken_count < 5,
+		   "cut after %zu bytes", length);
+	}
+	enough_after = 3;
+	ok(!read_in_pieces(&stream, 100, &reader) && taken_count == 3, "enough is enough");
+	ok(!reader.malformed, "and no fault");
+	enough_after = 0;
+	stream_free(&stream);
+}
+
+static void
+malformed(void)
+{
+	static const struct
+	{
+		const char *name;
+		char head[5];
+		bool valid;
+	} rows[] = {
+	    {"compressed", {1, 0, 0, 0, 0}, false},
+	    {"compressed end", {3, 0, 0, 0, 2}, false},
+	    {"1 MiB with its NUL", {0, 0, 0x0f, (char) 0xff, (char) 0xff}, true},
+	    {"1 MiB", {0, 0, 0x10, 0, 0}, false},
+	    {"4 GiB", {0, (char) 0xff, (char) 0xff, (char) 0xff, (char) 0xff}, false}};
+	SbxConnectReader reader;
+
+	section("malformed envelope");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	{
+		for (size_t piece = 1; piece <= 5; piece += 2)
+		{
+			char copy[5];
+			Stream stream = {.bytes = copy, .length = 5};
+
+			memcpy(copy, rows[i].head, 5);
+			ok(read_in_pieces(&stream, piece, &reader) == rows[i].valid &&
+			       reader.malformed == !rows[i].valid,
+			   "%s", rows[i].name);
+		}
+	}
+}
+
+static void
+envelope(void)
+{
 	SbxArena arena;
 	size_t length;
-	char *envelope;
-	int wrong = 0;
+	const char *bytes;
+	char *text = malloc(70001);
 
-	section("connect");
-	for (size_t split = 0; split < sizeof(stream); split++)
-	{
-		memset(&seen, 0, sizeof(seen));
-		wrong += !read_split(stream, sizeof(stream) - 1, split) || seen.count != 3 ||
-		         strcmp(seen.text[0], "{1}") != 0 ||
-		         strcmp(seen.text[1], "{two}") != 0 ||
-		         strcmp(seen.text[2], "{}") != 0 || seen.flags[1] != 0 ||
-		         seen.flags[2] != SBX_CONNECT_END_OF_STREAM;
-	}
-	is_number(wrong, 0, "three messages, split anywhere");
-	memset(&seen, 0, sizeof(seen));
-	seen.enough = 2;
-	ok(!read_split(stream, sizeof(stream) - 1, 0) && seen.count == 2,
-	   "until it is enough");
-	memset(&seen, 0, sizeof(seen));
-	ok(read_split("\0\0\0\0\3{1", 7, 3) && seen.count == 0, "half a message is none");
-	ok(!read_split("\1\0\0\0\3{1}", 8, 0) && seen.count == 0,
-	   "compressed: not asked for");
-	ok(!read_split("\0\377\377\377\377{", 6, 0) && seen.count == 0, "longer than any");
-	sbx_arena_init(&arena, 64, 1024);
-	envelope = sbx_connect_envelope(&arena, "{\"a\":1}", &length);
-	ok(length == 12 && memcmp(envelope, "\0\0\0\0\7{\"a\":1}", 12) == 0, "written");
+	section("envelope written");
+	memset(text, 'x', 70000);
+	text[70000] = '\0';
+	sbx_arena_init(&arena, 64, 200000);
+	bytes = sbx_connect_envelope(&arena, "{}", &length);
+	ok(length == 7 && memcmp(bytes, "\0\0\0\0\2{}", 7) == 0, "short");
+	bytes = sbx_connect_envelope(&arena, "", &length);
+	ok(length == 5 && memcmp(bytes, "\0\0\0\0\0", 5) == 0, "empty");
+	bytes = sbx_connect_envelope(&arena, text, &length);
+	ok(length == 70005 && memcmp(bytes, "\0\0\1\x11\x70x", 6) == 0, "long");
 	sbx_arena_free(&arena);
+	free(text);
 }
+
+/* --- base64 --------------------------------------------------------------- */
 
 static void
 base64(void)
 {
-	static const char *const broken[] = {"A",    "AB",   "ABC",  "A===", "AB=C",
-	                                     "====", "AB C", "AB,=", "AB-_"};
+	static const char *const texts[] = {"",         "Zg==",     "Zm8=",    "Zm9v",
+	                                    "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"};
+	static const char *const bad[] = {
+	    "Z",    "Zg",   "Zg=",   "Zm9vY", "====", "=m9v",   "Z===",       "Zg==Zg==",
+	    "Zm=v", "Z g=", "Zm9\n", "Zm8-",  "Zm_v", "Zm9v\n", "\xc3\xa9==", "Zm9v===="};
 	SbxArena arena;
-	char bytes[256];
-	char back[400];
+	char bytes[800];
+	char all[300];
 	size_t length;
-	int wrong = 0;
 
-	for (int i = 0; i < 256; i++)
-		bytes[i] = (char) i;
-	sbx_arena_init(&arena, 64, 1024 * 1024);
-	for (size_t size = 0; size <= sizeof(bytes); size++)
+	section("base64");
+	sbx_arena_init(&arena, 64, 1000000);
+	for (size_t i = 0; i < 7; i++)
 	{
-		char *text = sbx_base64_encode(&arena, bytes, size);
-
-		wrong += !sbx_base64_decode(text, strlen(text), back, &length) ||
-		         length != size || memcmp(back, bytes, size) != 0;
+		is_text(sbx_base64_encode(&arena, "foobar", i), texts[i], "%zu bytes", i);
+		ok(sbx_base64_decode(texts[i], strlen(texts[i]), bytes, &length) &&
+		       length == i && memcmp(bytes, "foobar", i) == 0,
+		   "%zu bytes back", i);
 	}
-	is_number(wrong, 0, "base64: there and back, every length");
-	is_text(sbx_base64_encode(&arena, "user:", 5),
-	        "dXNlcjo=", "base64: as everybody's");
-	for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++)
-		ok(!sbx_base64_decode(broken[i], strlen(broken[i]), back, &length),
-		   "base64: \"%s\" is none", broken[i]);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		ok(!sbx_base64_decode(bad[i], strlen(bad[i]), bytes, &length), "not %zu", i);
+	ok(!sbx_base64_decode("Zm\0v", 4, bytes, &length), "nor a byte 0");
+	for (int i = 0; i < 300; i++)
+		all[i] = (char) (i * 7);
+	for (size_t i = 0; i <= 300; i++)
+	{
+		char *text = sbx_base64_encode(&arena, all, i);
+		size_t text_length = strlen(text);
+
+		if (!sbx_base64_decode(text, text_length, text, &length) || length != i ||
+		    memcmp(text, all, i) != 0)
+			ok(false, "%zu bytes of all kinds, in place", i);
+	}
+	ok(true, "all lengths");
 	sbx_arena_free(&arena);
 }
 
 void
 test_connect(void)
 {
-	envelopes();
+	pieces();
+	malformed();
+	envelope();
 	base64();
 }

@@ -3,23 +3,10 @@
  *		Every operation of Daytona's adapter, with memory ending at every allocation and with every
  *		answer cut short at every byte: it always ends, and never claims too much.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "unit.h"
-
-typedef struct Answer
-{
-	int status;
-	const char *body;
-} Answer;
-
-typedef struct Scenario
-{
-	const char *name;
-	SbxOp *(*make)(void);
-	const Answer *answers;
-	int answer_count;
-} Scenario;
 
 static const SbxPair pairs[] = {{"A", "x\ny"}, {"B", "it's"}};
 
@@ -249,11 +236,6 @@ static const Answer missing_answers[] = {{200, DTO("started")},
                                          {200, "{\"dir\":\"/home/x\"}"},
                                          {404, "{\"code\":\"FILE_NOT_FOUND\"}"}};
 
-#define SCENARIO(name, make, answers)                                                  \
-	{                                                                                  \
-		name, make, answers, sizeof(answers) / sizeof(answers[0])                      \
-	}
-
 static const Scenario scenarios[] = {
     SCENARIO("launch", make_launch, launch_answers),
     SCENARIO("launch, toolbox asked for", make_launch, located_answers),
@@ -315,6 +297,34 @@ judge(const Drive *drive, bool sent, Outcome *outcome)
 		    (!sent && allocation != SBX_ALLOCATION_NONE);
 }
 
+/* A stream from its lines. */
+static Stream
+stream_of(const char *lines)
+{
+	Stream stream = {0};
+	char line[1000];
+
+	for (size_t length; *lines != '\0'; lines += length + (lines[length] == '\n'))
+	{
+		length = strcspn(lines, "\n");
+		snprintf(line, sizeof(line), "%.*s", (int) length, lines);
+		stream_add(&stream, line[0] == ' ' ? 2 : 0, line);
+	}
+	return stream;
+}
+
+static void
+play_stream(Drive *drive, const char *lines, bool is_cut, size_t cut_length)
+{
+	Stream stream = stream_of(lines);
+
+	if (is_cut && cut_length < stream.length)
+		stream.length = cut_length;
+	drive_feed(drive, stream.bytes, stream.length, 50);
+	stream_free(&stream);
+	drive_answer(drive, 200, "");
+}
+
 /*
  * Play a scenario.  Answers are used up by exchanges; after the last one there is
  * no answer any more, and after a while no time.
@@ -346,6 +356,10 @@ play(const Scenario *scenario, int cut_answer, size_t cut_length)
 			drive_expire(&drive);
 		else if (scenario->answers[next].status == 0)
 			drive_no_answer(&drive, SBX_PHASE_RECEIVE, true, true);
+		else if (drive.op->request.take_body != NULL &&
+		         scenario->answers[next].status == 200)
+			play_stream(&drive, scenario->answers[next].body, next == cut_answer,
+			            cut_length);
 		else if (next == cut_answer)
 			drive_answer_bytes(&drive, scenario->answers[next].status,
 			                   scenario->answers[next].body, cut_length);
@@ -448,14 +462,20 @@ time_ends_everywhere(const Scenario *scenario)
 }
 
 void
+exhaust(const Scenario *given, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+	{
+		arena_ends_everywhere(&given[i]);
+		malloc_ends_everywhere(&given[i]);
+		answers_end_everywhere(&given[i]);
+		time_ends_everywhere(&given[i]);
+	}
+}
+
+void
 test_exhaustion(void)
 {
 	section("exhaustion");
-	for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
-	{
-		arena_ends_everywhere(&scenarios[i]);
-		malloc_ends_everywhere(&scenarios[i]);
-		answers_end_everywhere(&scenarios[i]);
-		time_ends_everywhere(&scenarios[i]);
-	}
+	exhaust(scenarios, sizeof(scenarios) / sizeof(scenarios[0]));
 }

@@ -167,6 +167,13 @@ drive_answer(Drive *drive, int status, const char *body)
 	drive_answer_bytes(drive, status, body, strlen(body));
 }
 
+void
+drive_headed(Drive *drive, int status, const char *headers, const char *body)
+{
+	drive->op->response.headers = strdup(headers);
+	drive_answer(drive, status, body);
+}
+
 bool
 drive_feed(Drive *drive, const char *bytes, size_t length, size_t piece)
 {
@@ -481,9 +488,20 @@ static const struct
     {"daytona_texts", test_daytona_texts},
     {"daytona_destroy", test_daytona_destroy},
     {"daytona_traps", test_daytona_traps},
-    {"connect", test_connect},
     {"e2b_process", test_e2b_process},
-    {"e2b_create", test_e2b_create},
+    {"e2b_refusals", test_e2b_refusals},
+    {"e2b_launch", test_e2b_launch},
+    {"e2b_look", test_e2b_look},
+    {"e2b_power", test_e2b_power},
+    {"e2b_run", test_e2b_run},
+    {"e2b_background", test_e2b_background},
+    {"e2b_files", test_e2b_files},
+    {"e2b_destroy", test_e2b_destroy},
+    {"e2b_planes", test_e2b_planes},
+    {"e2b_wire", test_e2b_wire},
+    {"e2b_traps", test_e2b_traps},
+    {"connect", test_connect},
+    {"e2b_exhaustion", test_e2b_exhaustion},
     {"exhaustion", test_exhaustion},
 };
 

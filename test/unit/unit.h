@@ -44,7 +44,17 @@ extern void test_daytona_traps(void);
 extern void test_daytona_destroy(void);
 extern void test_connect(void);
 extern void test_e2b_process(void);
-extern void test_e2b_create(void);
+extern void test_e2b_refusals(void);
+extern void test_e2b_launch(void);
+extern void test_e2b_look(void);
+extern void test_e2b_power(void);
+extern void test_e2b_run(void);
+extern void test_e2b_background(void);
+extern void test_e2b_files(void);
+extern void test_e2b_destroy(void);
+extern void test_e2b_planes(void);
+extern void test_e2b_wire(void);
+extern void test_e2b_traps(void);
 extern void test_exhaustion(void);
 
 /* --- lack of memory ----------------------------------------------------- */
@@ -70,6 +80,10 @@ extern void drive_start(Drive *drive, SbxOp *op);
 extern void drive_answer(Drive *drive, int status, const char *body);
 extern void
 drive_answer_bytes(Drive *drive, int status, const char *body, size_t length);
+
+/* With header lines, each with its line break. */
+extern void
+drive_headed(Drive *drive, int status, const char *headers, const char *body);
 
 /*
  * Part of the body of a stream, in pieces of that many bytes, before its answer; false =
@@ -201,6 +215,32 @@ extern void drive_printed(Drive *drive, const char *text, int exit_code);
 
 /* Requests to each plane carry its own secret only: a test. */
 extern void is_secret_kept(const Drive *drive, const char *name);
+
+/* --- exhaustion (test_exhaustion.c) --------------------------------------- */
+
+/* Of a stream the body is its messages, a line each; a blank starts the last one. */
+typedef struct Answer
+{
+	int status; /* 0 = no answer */
+	const char *body;
+} Answer;
+
+typedef struct Scenario
+{
+	const char *name;
+	SbxOp *(*make)(void);
+	const Answer *answers;
+	int answer_count;
+} Scenario;
+
+#define SCENARIO(name, make, answers)                                                  \
+	{                                                                                  \
+		name, make, answers, sizeof(answers) / sizeof(answers[0])                      \
+	}
+
+/* Plays it with everything ending everywhere. */
+extern void exhaust(const Scenario *scenarios, size_t count);
+extern void test_e2b_exhaustion(void);
 
 /* --- real shells (unit_shell.c) ------------------------------------------ */
 
