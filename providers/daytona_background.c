@@ -4,9 +4,8 @@
  *
  * A session of the toolbox is made for each.  It lives in the memory of the toolbox
  * and is forgotten when the sandbox stops, so what a script writes and its exit code
- * are kept in files of the sandbox, too.
+ * go to files of the sandbox, and a file says whose the name is.
  */
-#include <limits.h>
 #include <string.h>
 
 #include "providers/daytona.h"
@@ -19,36 +18,97 @@
 #define DAYTONA_PRINT_SECONDS 8
 
 /* Looks for a command whose answer was lost. */
-#define DAYTONA_RECONCILE_TRIES    3
-#define DAYTONA_RECONCILE_PAUSE_MS 1000
+#define DAYTONA_LOOKS         3
+#define DAYTONA_LOOK_PAUSE_MS 1000
+
+/* What the sandbox prints at once, and is not changed by if asked twice. */
+static SbxOpWant
+daytona_ask_sandbox(SbxOp *op, const char *body, SbxStep *answer)
+{
+	SbxOpWant want =
+	    sbx_daytona_send_toolbox(op, "POST", "/process/execute", body, answer);
+
+	op->request.repeatable = true;
+	return want;
+}
+
+/* The word that it printed. */
+static SbxScriptWord
+daytona_read_word(const SbxOp *op, int *exit_code)
+{
+	json_t *answer = op->response.status == 200 ? sbx_steps_object(op, false) : NULL;
+	const char *text = sbx_json_string(answer, "result");
+	SbxScriptWord word =
+	    text == NULL ? SBX_SCRIPT_GARBAGE : sbx_script_read_status(text, exit_code);
+
+	json_decref(answer);
+	return word;
+}
+
+/* It printed none that answers the question. */
+static SbxOpWant
+daytona_fail_without_word(SbxOp *op)
+{
+	return op->response.status == 200 ? sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL)
+	                                  : sbx_daytona_fail_in_toolbox(op, NULL);
+}
 
 /* --- start -------------------------------------------------------------- */
 
 typedef struct SbxDaytonaBackground
 {
 	SbxDaytonaState state; /* first */
-	const char *session_id;
+	const char *claim_body;
+	const char *status_body;
 	const char *session_body;
 	const char *session_path;
 	const char *command; /* as the session will have it */
 	const char *command_body;
-	const char *clear_body;
-	int tries;
-	bool was_there; /* the session, before this start */
-	SbxStartedScript result;
+	int looks; /* how often was looked for the same thing */
+	SbxStartedScript started;
 } SbxDaytonaBackground;
 
 static SbxStep daytona_background_start;
+static SbxStep daytona_background_claim;
+static SbxStep daytona_background_claimed;
 static SbxStep daytona_background_open;
 static SbxStep daytona_background_opened;
-static SbxStep daytona_background_clear;
-static SbxStep daytona_background_cleared;
-static SbxStep daytona_background_execute;
-static SbxStep daytona_background_executed;
 static SbxStep daytona_background_compare;
 static SbxStep daytona_background_compared;
-static SbxStep daytona_background_give_up;
-static SbxStep daytona_background_dropped;
+static SbxStep daytona_background_execute;
+static SbxStep daytona_background_executed;
+static SbxStep daytona_background_check;
+static SbxStep daytona_background_checked;
+
+/* The texts, as far as there is memory for them. */
+static void
+daytona_background_write(SbxOp *op, const SbxRunInput *input)
+{
+	SbxDaytonaBackground *background = op->state;
+	SbxStartedScript *started = &background->started;
+
+	background->command = sbx_script_background_text(&op->arena, input);
+	background->command_body =
+	    sbx_daytona_session_body(&op->arena, background->command, true);
+	if (background->command_body == NULL)
+		return;
+	started->session_id = sbx_arena_strdup(&op->arena, input->run_id);
+	started->command_id = sbx_script_fingerprint(&op->arena, background->command);
+	if (started->session_id == NULL || started->command_id == NULL)
+		return;
+	background->session_body =
+	    sbx_arena_printf(&op->arena, "{\"sessionId\":\"%s\"}", started->session_id);
+	background->session_path =
+	    sbx_arena_printf(&op->arena, "/process/session/%s", started->session_id);
+	background->claim_body = sbx_daytona_command_body(
+	    &op->arena,
+	    sbx_script_claim_text(&op->arena, started->session_id, started->command_id),
+	    DAYTONA_PRINT_SECONDS);
+	background->status_body = sbx_daytona_command_body(
+	    &op->arena,
+	    sbx_script_status_text(&op->arena, started->session_id, started->command_id),
+	    DAYTONA_PRINT_SECONDS);
+}
 
 SbxOp *
 sbx_daytona_start_script(const SbxAccount *account, const SbxTarget *target,
@@ -64,21 +124,9 @@ sbx_daytona_start_script(const SbxAccount *account, const SbxTarget *target,
 		return NULL;
 	background = op->state;
 	sbx_daytona_set_target(op, target);
-	if (sbx_script_valid(input) && sbx_steps_valid_id(input->run_id))
-	{
-		background->session_id = sbx_arena_strdup(&op->arena, input->run_id);
-		background->session_body =
-		    sbx_arena_printf(&op->arena, "{\"sessionId\":\"%s\"}", input->run_id);
-		background->session_path =
-		    sbx_arena_printf(&op->arena, "/process/session/%s", input->run_id);
-		background->command = sbx_script_background_text(&op->arena, input);
-		background->command_body =
-		    sbx_daytona_session_body(&op->arena, background->command, true);
-		background->clear_body = sbx_daytona_command_body(
-		    &op->arena, sbx_script_clear_text(&op->arena, input->run_id),
-		    DAYTONA_PRINT_SECONDS);
-	}
-	if (background->command_body == NULL || background->clear_body == NULL)
+	if (sbx_script_valid(input))
+		daytona_background_write(op, input);
+	if (background->claim_body == NULL || background->status_body == NULL)
 		background->state.steps.step = sbx_steps_refuse;
 	return sbx_steps_made(op);
 }
@@ -86,7 +134,56 @@ sbx_daytona_start_script(const SbxAccount *account, const SbxTarget *target,
 static SbxOpWant
 daytona_background_start(SbxOp *op)
 {
-	return sbx_daytona_open_toolbox(op, daytona_background_open);
+	return sbx_daytona_open_toolbox(op, daytona_background_claim);
+}
+
+static SbxOpWant
+daytona_background_claim(SbxOp *op)
+{
+	SbxDaytonaBackground *background = op->state;
+
+	return daytona_ask_sandbox(op, background->claim_body, daytona_background_claimed);
+}
+
+/* Ours was there before, by a start whose answer was lost or one at the same time. */
+static SbxOpWant
+daytona_background_found(SbxOp *op)
+{
+	SbxDaytonaBackground *background = op->state;
+
+	background->started.reconciled = true;
+	return sbx_op_succeed(op, &background->started);
+}
+
+/*
+ * Whose is the name?  Ours without a trace is one whose start was lost; the text itself
+ * sees to it that it runs once.
+ */
+static SbxOpWant
+daytona_background_claimed(SbxOp *op)
+{
+	SbxDaytonaBackground *background = op->state;
+	int exit_code;
+
+	switch (daytona_read_word(op, &exit_code))
+	{
+		case SBX_SCRIPT_IS_CLAIMED:
+			background->started.reconciled = true;
+			return daytona_background_open(op);
+		case SBX_SCRIPT_IS_NEW:
+			return daytona_background_open(op);
+		case SBX_SCRIPT_ENDED:
+		case SBX_SCRIPT_IS_RUNNING:
+		case SBX_SCRIPT_IS_LOST:
+			return daytona_background_found(op);
+		case SBX_SCRIPT_IS_ANOTHER:
+			return sbx_steps_fail_response(op, "SESSION_IN_USE");
+		case SBX_SCRIPT_IS_NOTHING:
+			return sbx_steps_fail_response(op, "TMP_NOT_WRITABLE");
+		case SBX_SCRIPT_GARBAGE:
+			break;
+	}
+	return daytona_fail_without_word(op);
 }
 
 static SbxOpWant
@@ -105,100 +202,10 @@ daytona_background_open(SbxOp *op)
 static SbxOpWant
 daytona_background_opened(SbxOp *op)
 {
-	SbxDaytonaBackground *background = op->state;
-
 	if (sbx_steps_is_success(op))
-		return daytona_background_clear(op);
-	if (op->response.status != 409)
-		return sbx_daytona_fail_in_toolbox(op, NULL);
-	background->was_there = true;
-	return daytona_background_compare(op);
-}
-
-/*
- * An earlier script of a session of that name has left its files.  They must be gone
- * before the new one is there: its status would be the old one's.
- */
-static SbxOpWant
-daytona_background_clear(SbxOp *op)
-{
-	SbxDaytonaBackground *background = op->state;
-	SbxOpWant want =
-	    sbx_daytona_send_toolbox(op, "POST", "/process/execute", background->clear_body,
-	                             daytona_background_cleared);
-
-	op->request.repeatable = true;
-	return want;
-}
-
-static SbxOpWant
-daytona_background_cleared(SbxOp *op)
-{
-	SbxDaytonaState *state = op->state;
-	json_t *answer = op->response.status == 200 ? sbx_steps_object(op, true) : NULL;
-	int64_t exit_code;
-	bool cleared = sbx_json_integer(answer, "exitCode", &exit_code) && exit_code == 0;
-
-	json_decref(answer);
-	if (cleared)
 		return daytona_background_execute(op);
-	sbx_steps_note(op, sbx_daytona_toolbox_has_no_sandbox(op) ? "NOT_STARTED" : NULL);
-	if (op->response.status == 200)
-		state->steps.noted.phase = SBX_PHASE_PROTOCOL;
-	return daytona_background_give_up(op);
-}
-
-static SbxOpWant
-daytona_background_execute(SbxOp *op)
-{
-	SbxDaytonaBackground *background = op->state;
-	const char *path =
-	    sbx_arena_printf(&op->arena, "%s/exec", background->session_path);
-	SbxOpWant want = sbx_daytona_send_toolbox(
-	    op, "POST", path, background->command_body, daytona_background_executed);
-
-	/* The proxy in between replays a small body that has a Content-Length. */
-	op->request.chunked = true;
-	return want;
-}
-
-/* One that is named by an answer; false when that has no usable name. */
-static bool
-daytona_background_name(SbxOp *op, const json_t *answer, const char *key)
-{
-	SbxDaytonaBackground *background = op->state;
-	const char *id = sbx_json_string(answer, key);
-
-	if (!sbx_steps_valid_id(id))
-		return false;
-	background->result.session_id = background->session_id;
-	background->result.command_id = sbx_arena_strdup(&op->arena, id);
-	return true;
-}
-
-static SbxOpWant
-daytona_background_executed(SbxOp *op)
-{
-	SbxDaytonaBackground *background = op->state;
-	SbxDaytonaState *state = op->state;
-	json_t *answer;
-	bool named;
-
-	state->steps.acted = sbx_steps_may_have_arrived(op);
-	if (sbx_steps_is_success(op))
-	{
-		answer = sbx_steps_object(op, false);
-		named = daytona_background_name(op, answer, "cmdId");
-		json_decref(answer);
-		if (named)
-			return sbx_op_succeed(op, &background->result);
-	}
-	sbx_steps_note(op, sbx_daytona_toolbox_has_no_sandbox(op) ? "NOT_STARTED" : NULL);
-
-	/* It may be running, and we have no name for it: the session has. */
-	if (sbx_steps_is_success(op) || (sbx_steps_is_passing(op) && state->steps.acted))
-		return daytona_background_compare(op);
-	return daytona_background_give_up(op);
+	return op->response.status == 409 ? daytona_background_compare(op)
+	                                  : sbx_daytona_fail_in_toolbox(op, NULL);
 }
 
 /* --- what is in the session? --------------------------------------------- */
@@ -217,76 +224,110 @@ daytona_background_compare(SbxOp *op)
 	return want;
 }
 
-/*
- * Ours is adopted only if it is the only one there, and says word for word what was to
- * be started.
- */
-static const json_t *
-daytona_background_find(const SbxOp *op, const json_t *session, size_t *count)
+/* Does one of its commands say word for word what is to be started? */
+static bool
+daytona_background_is_in(const SbxOp *op, const json_t *commands)
 {
 	const SbxDaytonaBackground *background = op->state;
-	const json_t *commands = json_object_get(session, "commands");
-	const json_t *command = json_array_get(commands, 0);
-	size_t length;
-	const char *text = sbx_json_string_length(command, "command", &length);
+	size_t index;
+	json_t *command;
 
-	*count = json_array_size(commands);
-	return *count == 1 && text != NULL && strlen(background->command) == length &&
-	               memcmp(text, background->command, length) == 0
-	           ? command
-	           : NULL;
+	json_array_foreach ((json_t *) commands, index, command)
+	{
+		size_t length;
+		const char *text = sbx_json_string_length(command, "command", &length);
+
+		if (text != NULL && strlen(background->command) == length &&
+		    memcmp(text, background->command, length) == 0)
+			return true;
+	}
+	return false;
 }
 
-/*
- * Nothing runs, for the reason noted.  An empty session that we made is dropped: it
- * has a shell, and nothing can start in it any more.
- */
-static SbxOpWant
-daytona_background_give_up(SbxOp *op)
-{
-	SbxDaytonaBackground *background = op->state;
-
-	if (background->was_there)
-		return sbx_daytona_fail_noted_in_toolbox(op);
-	background->state.steps.tidying = true;
-	return sbx_daytona_send_toolbox(op, "DELETE", background->session_path, NULL,
-	                                daytona_background_dropped);
-}
-
+/* The name is ours; a session of that name that somebody else has put to use is not. */
 static SbxOpWant
 daytona_background_compared(SbxOp *op)
 {
 	SbxDaytonaBackground *background = op->state;
 	json_t *session = op->response.status == 200 ? sbx_steps_object(op, true) : NULL;
-	size_t count = 0;
-	const json_t *command = daytona_background_find(op, session, &count);
-	bool known = session != NULL && json_is_array(json_object_get(session, "commands"));
-	bool named = command != NULL && daytona_background_name(op, command, "id");
+	const json_t *commands = json_object_get(session, "commands");
+	bool known = json_is_array(commands);
+	bool is_empty = json_array_size(commands) == 0;
+	bool is_in = daytona_background_is_in(op, commands);
 
 	json_decref(session);
-	if (named)
-	{
-		background->result.reconciled = true;
-		return sbx_op_succeed(op, &background->result);
-	}
-	if (known && !background->state.steps.acted)
-		return count == 0 ? daytona_background_clear(op)
-		                  : sbx_steps_fail_response(op, "SESSION_IN_USE");
+	if (is_in)
+		return daytona_background_found(op);
+	if (known && is_empty)
+		return daytona_background_execute(op);
+	if (known)
+		return sbx_steps_fail_response(op, "SESSION_IN_USE");
+	if (sbx_steps_is_passing(op) && ++background->looks < DAYTONA_LOOKS)
+		return sbx_steps_pause(op, DAYTONA_LOOK_PAUSE_MS, daytona_background_compare);
+	return daytona_fail_without_word(op);
+}
 
-	/* Not yet there, or not seen: an answer was lost a moment ago. */
-	if (++background->tries < DAYTONA_RECONCILE_TRIES)
-		return sbx_steps_pause(op, DAYTONA_RECONCILE_PAUSE_MS,
-		                       daytona_background_compare);
-	if (!background->state.steps.acted)
-		return op->response.status == 200 ? sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL)
-		                                  : sbx_daytona_fail_in_toolbox(op, NULL);
-	return known && count == 0 ? daytona_background_give_up(op)
-	                           : sbx_daytona_fail_noted_in_toolbox(op);
+/* --- the command --------------------------------------------------------- */
+
+static SbxOpWant
+daytona_background_execute(SbxOp *op)
+{
+	SbxDaytonaBackground *background = op->state;
+	const char *path =
+	    sbx_arena_printf(&op->arena, "%s/exec", background->session_path);
+	SbxOpWant want = sbx_daytona_send_toolbox(
+	    op, "POST", path, background->command_body, daytona_background_executed);
+
+	/* The proxy in between replays a small body that has a Content-Length. */
+	op->request.chunked = true;
+	background->looks = 0;
+	return want;
+}
+
+/* What may have started it has, if its files say so. */
+static SbxOpWant
+daytona_background_executed(SbxOp *op)
+{
+	SbxDaytonaBackground *background = op->state;
+	json_t *answer;
+	bool named;
+
+	background->state.steps.acted = sbx_steps_may_have_arrived(op);
+	if (sbx_steps_is_success(op))
+	{
+		answer = sbx_steps_object(op, false);
+		named = sbx_steps_valid_id(sbx_json_string(answer, "cmdId"));
+		json_decref(answer);
+		if (named)
+			return sbx_op_succeed(op, &background->started);
+	}
+	sbx_steps_note(op, sbx_daytona_toolbox_has_no_sandbox(op) ? "NOT_STARTED" : NULL);
+	return sbx_steps_is_refusal(op) ? sbx_daytona_fail_noted_in_toolbox(op)
+	                                : daytona_background_check(op);
 }
 
 static SbxOpWant
-daytona_background_dropped(SbxOp *op)
+daytona_background_check(SbxOp *op)
 {
+	SbxDaytonaBackground *background = op->state;
+
+	return daytona_ask_sandbox(op, background->status_body, daytona_background_checked);
+}
+
+static SbxOpWant
+daytona_background_checked(SbxOp *op)
+{
+	SbxDaytonaBackground *background = op->state;
+	int exit_code;
+	SbxScriptWord word = daytona_read_word(op, &exit_code);
+
+	if (word == SBX_SCRIPT_ENDED || word == SBX_SCRIPT_IS_RUNNING ||
+	    word == SBX_SCRIPT_IS_LOST)
+		return daytona_background_found(op);
+
+	/* Not yet there, or not seen: the answer was lost a moment ago. */
+	if (++background->looks < DAYTONA_LOOKS)
+		return sbx_steps_pause(op, DAYTONA_LOOK_PAUSE_MS, daytona_background_check);
 	return sbx_daytona_fail_noted_in_toolbox(op);
 }
 
@@ -295,106 +336,39 @@ daytona_background_dropped(SbxOp *op)
 typedef struct SbxDaytonaAsk
 {
 	SbxDaytonaState state; /* first */
+	const char *bodies[2]; /* the texts that ask */
 	const char *session_path;
-	const char *command_path;
-	SbxStep *answered;  /* what comes after the session's word */
-	bool session_lost;  /* the toolbox does not know the session or the command */
-	bool has_exit_code; /* the session's word for its end */
-	int64_t exit_code;
-
-	const char *status_body;
 	SbxScriptStatus status;
-
-	/* For logs: a request for each stream. */
-	const char *out_body;
-	const char *err_body;
 	size_t max_stream;
 	SbxScriptOutput output;
 } SbxDaytonaAsk;
 
-static SbxStep daytona_ask_start;
-static SbxStep daytona_ask_session;
-static SbxStep daytona_ask_answered;
-static SbxStep daytona_status_answered;
+static SbxStep daytona_status_start;
+static SbxStep daytona_status_ask;
 static SbxStep daytona_status_read;
+static SbxStep daytona_status_looked;
 static SbxStep daytona_status_closed;
-static SbxStep daytona_logs_answered;
+static SbxStep daytona_logs_start;
+static SbxStep daytona_logs_ask;
 static SbxStep daytona_logs_read_out;
 static SbxStep daytona_logs_read_err;
 
+/* One without texts: refused, unless the ids can be written into some. */
 static SbxOp *
-daytona_make_ask(const SbxAccount *account, const char *operation, SbxStep *answered,
+daytona_make_ask(const SbxAccount *account, const char *operation, SbxStep *first_step,
                  const SbxTarget *target, const SbxScriptTarget *script)
 {
-	SbxOp *op = sbx_daytona_make_op(account, operation, daytona_ask_start,
-	                                sizeof(SbxDaytonaAsk), DAYTONA_ARENA_SMALL,
-	                                DAYTONA_ASK_SCRIPT_MS);
-	SbxDaytonaAsk *ask;
+	SbxOp *op =
+	    sbx_daytona_make_op(account, operation, first_step, sizeof(SbxDaytonaAsk),
+	                        DAYTONA_ARENA_SMALL, DAYTONA_ASK_SCRIPT_MS);
 
 	if (op == NULL)
 		return NULL;
-	ask = op->state;
-	ask->answered = answered;
 	sbx_daytona_set_target(op, target);
-	if (!sbx_steps_valid_id(script->session_id) ||
-	    !sbx_steps_valid_id(script->command_id))
-	{
-		ask->state.steps.step = sbx_steps_refuse;
-		return op;
-	}
-	ask->session_path =
-	    sbx_arena_printf(&op->arena, "/process/session/%s", script->session_id);
-	ask->command_path = sbx_arena_printf(&op->arena, "%s/command/%s", ask->session_path,
-	                                     script->command_id);
+	if (!sbx_script_valid_name(script->session_id) ||
+	    !sbx_script_valid_name(script->command_id))
+		((SbxDaytonaAsk *) op->state)->state.steps.step = sbx_steps_refuse;
 	return op;
-}
-
-static SbxOpWant
-daytona_ask_start(SbxOp *op)
-{
-	return sbx_daytona_open_toolbox(op, daytona_ask_session);
-}
-
-static SbxOpWant
-daytona_ask_session(SbxOp *op)
-{
-	SbxDaytonaAsk *ask = op->state;
-
-	return sbx_daytona_send_toolbox(op, "GET", ask->command_path, NULL,
-	                                daytona_ask_answered);
-}
-
-static SbxOpWant
-daytona_ask_answered(SbxOp *op)
-{
-	SbxDaytonaAsk *ask = op->state;
-	json_t *answer;
-	bool valid;
-
-	if (op->response.status == 404)
-	{
-		ask->session_lost = true;
-		return ask->answered(op);
-	}
-	if (op->response.status != 200)
-		return sbx_daytona_fail_in_toolbox(op, NULL);
-	answer = sbx_steps_object(op, true);
-	valid = answer != NULL;
-	ask->has_exit_code = sbx_json_integer(answer, "exitCode", &ask->exit_code) &&
-	                     ask->exit_code >= 0 && ask->exit_code <= 255;
-	json_decref(answer);
-	return valid ? ask->answered(op) : sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
-}
-
-/* What the sandbox prints at once, and is not changed by. */
-static SbxOpWant
-daytona_ask_sandbox(SbxOp *op, const char *body, SbxStep *answer)
-{
-	SbxOpWant want =
-	    sbx_daytona_send_toolbox(op, "POST", "/process/execute", body, answer);
-
-	op->request.repeatable = true;
-	return want;
 }
 
 /* --- status ------------------------------------------------------------- */
@@ -403,34 +377,79 @@ SbxOp *
 sbx_daytona_script_status(const SbxAccount *account, const SbxTarget *target,
                           const SbxScriptTarget *script)
 {
-	SbxOp *op = daytona_make_ask(account, "scriptStatus", daytona_status_answered,
-	                             target, script);
+	SbxOp *op =
+	    daytona_make_ask(account, "scriptStatus", daytona_status_start, target, script);
 	SbxDaytonaAsk *ask;
 
 	if (op == NULL)
 		return NULL;
 	ask = op->state;
-	if (ask->command_path != NULL)
-		ask->status_body = sbx_daytona_command_body(
-		    &op->arena, sbx_script_status_text(&op->arena, script->session_id),
-		    DAYTONA_PRINT_SECONDS);
+	ask->bodies[0] = sbx_daytona_command_body(
+	    &op->arena,
+	    sbx_script_status_text(&op->arena, script->session_id, script->command_id),
+	    DAYTONA_PRINT_SECONDS);
+	ask->session_path =
+	    sbx_arena_printf(&op->arena, "/process/session/%s", script->session_id);
 	return sbx_steps_made(op);
 }
 
-/* It is over, and its exit code is in a file: its shell is not needed any more. */
 static SbxOpWant
-daytona_status_ended(SbxOp *op, int64_t exit_code)
+daytona_status_start(SbxOp *op)
+{
+	return sbx_daytona_open_toolbox(op, daytona_status_ask);
+}
+
+static SbxOpWant
+daytona_status_ask(SbxOp *op)
+{
+	return daytona_ask_sandbox(op, ((SbxDaytonaAsk *) op->state)->bodies[0],
+	                           daytona_status_read);
+}
+
+static SbxOpWant
+daytona_status_read(SbxOp *op)
 {
 	SbxDaytonaAsk *ask = op->state;
 
-	ask->status.has_ended = true;
-	ask->status.exit_code = (int) exit_code;
-	if (ask->session_lost)
+	switch (daytona_read_word(op, &ask->status.exit_code))
+	{
+		case SBX_SCRIPT_ENDED:
+
+			/* Its exit code is kept: the shell of its session is not needed. */
+			ask->status.has_ended = true;
+			ask->state.steps.result = &ask->status;
+			ask->state.steps.tidying = true;
+			return sbx_daytona_send_toolbox(op, "DELETE", ask->session_path, NULL,
+			                                daytona_status_closed);
+		case SBX_SCRIPT_IS_RUNNING:
+			return sbx_op_succeed(op, &ask->status);
+		case SBX_SCRIPT_IS_CLAIMED:
+			return sbx_daytona_send_toolbox(op, "GET", ask->session_path, NULL,
+			                                daytona_status_looked);
+		case SBX_SCRIPT_IS_LOST:
+			return sbx_steps_fail_response(op, "SCRIPT_LOST");
+		case SBX_SCRIPT_IS_NOTHING:
+		case SBX_SCRIPT_IS_ANOTHER:
+			return sbx_steps_fail_response(op, "SCRIPT_UNKNOWN");
+		case SBX_SCRIPT_IS_NEW:
+		case SBX_SCRIPT_GARBAGE:
+			break;
+	}
+	return daytona_fail_without_word(op);
+}
+
+/* It has left no trace yet.  Without its session it never will. */
+static SbxOpWant
+daytona_status_looked(SbxOp *op)
+{
+	SbxDaytonaAsk *ask = op->state;
+
+	if (sbx_steps_is_success(op))
 		return sbx_op_succeed(op, &ask->status);
-	ask->state.steps.result = &ask->status;
-	ask->state.steps.tidying = true;
-	return sbx_daytona_send_toolbox(op, "DELETE", ask->session_path, NULL,
-	                                daytona_status_closed);
+	return sbx_daytona_fail_in_toolbox(
+	    op, op->response.status == 404 && !sbx_daytona_toolbox_has_no_sandbox(op)
+	            ? "SCRIPT_LOST"
+	            : NULL);
 }
 
 static SbxOpWant
@@ -441,54 +460,6 @@ daytona_status_closed(SbxOp *op)
 	return sbx_op_succeed(op, &ask->status);
 }
 
-/*
- * Without an exit code it runs, or the shell that was to note one is gone.  The files
- * beside the script tell.
- */
-static SbxOpWant
-daytona_status_answered(SbxOp *op)
-{
-	SbxDaytonaAsk *ask = op->state;
-
-	return ask->has_exit_code
-	           ? daytona_status_ended(op, ask->exit_code)
-	           : daytona_ask_sandbox(op, ask->status_body, daytona_status_read);
-}
-
-static SbxOpWant
-daytona_status_read(SbxOp *op)
-{
-	SbxDaytonaAsk *ask = op->state;
-	json_t *answer = op->response.status == 200 ? sbx_steps_object(op, false) : NULL;
-	const char *text = sbx_json_string(answer, "result");
-	int exit_code;
-	SbxScriptWord word =
-	    text == NULL ? SBX_SCRIPT_GARBAGE : sbx_script_read_status(text, &exit_code);
-
-	json_decref(answer);
-	if (op->response.status != 200)
-		return sbx_daytona_fail_in_toolbox(op, NULL);
-	switch (word)
-	{
-		case SBX_SCRIPT_ENDED:
-			return daytona_status_ended(op, exit_code);
-		case SBX_SCRIPT_IS_RUNNING:
-			return sbx_op_succeed(op, &ask->status);
-		case SBX_SCRIPT_IS_LOST:
-			return sbx_steps_fail_response(op, "SCRIPT_LOST");
-		case SBX_SCRIPT_IS_NOTHING:
-
-			/* The session has it: it has not got far enough to leave a trace. */
-			if (!ask->session_lost)
-				return sbx_op_succeed(op, &ask->status);
-			return sbx_steps_fail_response(op, "SCRIPT_UNKNOWN");
-		case SBX_SCRIPT_IS_CLAIMED:
-		case SBX_SCRIPT_GARBAGE:
-			break;
-	}
-	return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
-}
-
 /* --- logs --------------------------------------------------------------- */
 
 /* One byte more than is kept shows that something was cut. */
@@ -497,10 +468,11 @@ daytona_log_body(SbxOp *op, const SbxScriptTarget *script, bool of_errors)
 {
 	size_t maximum = script->max_stream < SIZE_MAX ? script->max_stream + 1 : SIZE_MAX;
 
-	return sbx_daytona_command_body(
-	    &op->arena,
-	    sbx_script_log_text(&op->arena, script->session_id, of_errors, maximum),
-	    DAYTONA_PRINT_SECONDS);
+	return sbx_daytona_command_body(&op->arena,
+	                                sbx_script_log_text(&op->arena, script->session_id,
+	                                                    script->command_id, of_errors,
+	                                                    maximum),
+	                                DAYTONA_PRINT_SECONDS);
 }
 
 SbxOp *
@@ -508,23 +480,26 @@ sbx_daytona_script_logs(const SbxAccount *account, const SbxTarget *target,
                         const SbxScriptTarget *script)
 {
 	SbxOp *op =
-	    daytona_make_ask(account, "scriptLogs", daytona_logs_answered, target, script);
+	    daytona_make_ask(account, "scriptLogs", daytona_logs_start, target, script);
 	SbxDaytonaAsk *ask;
 
 	if (op == NULL)
 		return NULL;
 	ask = op->state;
 	ask->max_stream = script->max_stream;
-	if (ask->command_path != NULL)
-	{
-		ask->out_body = daytona_log_body(op, script, false);
-		ask->err_body = daytona_log_body(op, script, true);
-	}
+	ask->bodies[0] = daytona_log_body(op, script, false);
+	ask->bodies[1] = daytona_log_body(op, script, true);
 	return sbx_steps_made(op);
 }
 
 static SbxOpWant
-daytona_logs_ask(SbxOp *op, const char *body, SbxStep *answer)
+daytona_logs_start(SbxOp *op)
+{
+	return sbx_daytona_open_toolbox(op, daytona_logs_ask);
+}
+
+static SbxOpWant
+daytona_logs_request(SbxOp *op, const char *body, SbxStep *answer)
 {
 	SbxDaytonaAsk *ask = op->state;
 	SbxOpWant want = daytona_ask_sandbox(op, body, answer);
@@ -537,52 +512,47 @@ daytona_logs_ask(SbxOp *op, const char *body, SbxStep *answer)
 }
 
 static SbxOpWant
-daytona_logs_answered(SbxOp *op)
+daytona_logs_ask(SbxOp *op)
 {
-	return daytona_logs_ask(op, ((SbxDaytonaAsk *) op->state)->out_body,
-	                        daytona_logs_read_out);
+	return daytona_logs_request(op, ((SbxDaytonaAsk *) op->state)->bodies[0],
+	                            daytona_logs_read_out);
 }
 
 /*
- * A stream out of the answer.  A command that failed found no file: then there is no
- * such script, or the session has it and has not got to it yet.  (A negative exit code
- * is none: nothing was run.)  False = the operation has failed.
+ * A stream out of the answer.  A command that failed found no such script.  (A negative
+ * exit code is none: nothing was run.)  False = "want" says how that ends.
  */
 static bool
-daytona_logs_take(SbxOp *op, SbxScriptStream *stream)
+daytona_logs_take(SbxOp *op, SbxScriptStream *stream, SbxOpWant *want)
 {
 	SbxDaytonaAsk *ask = op->state;
 	json_t *answer = op->response.status == 200 ? sbx_steps_object(op, true) : NULL;
 	size_t length = 0;
 	const char *bytes = sbx_json_string_length(answer, "result", &length);
-	int64_t exit_code;
-	bool valid = bytes != NULL && sbx_json_integer(answer, "exitCode", &exit_code) &&
-	             exit_code >= 0;
-	bool there = valid && exit_code == 0;
+	int64_t exit_code = -1;
+	bool there = bytes != NULL && sbx_json_integer(answer, "exitCode", &exit_code) &&
+	             exit_code == 0;
 
 	*stream = sbx_script_open_stream(&op->arena, there ? length : 0, ask->max_stream);
 	if (there)
 		sbx_script_keep(stream, bytes, length);
-	json_decref(answer);
-	if (there || (valid && !ask->session_lost))
-		return true;
-	if (op->response.status != 200)
-		sbx_daytona_fail_in_toolbox(op, NULL);
-	else if (valid)
-		sbx_steps_fail_response(op, "SCRIPT_UNKNOWN");
 	else
-		sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
-	return false;
+		*want = bytes != NULL && exit_code > 0
+		            ? sbx_steps_fail_response(op, "SCRIPT_UNKNOWN")
+		            : daytona_fail_without_word(op);
+	json_decref(answer);
+	return there;
 }
 
 static SbxOpWant
 daytona_logs_read_out(SbxOp *op)
 {
 	SbxDaytonaAsk *ask = op->state;
+	SbxOpWant want;
 
-	return daytona_logs_take(op, &ask->output.out)
-	           ? daytona_logs_ask(op, ask->err_body, daytona_logs_read_err)
-	           : SBX_OP_WANT_NOTHING;
+	return daytona_logs_take(op, &ask->output.out, &want)
+	           ? daytona_logs_request(op, ask->bodies[1], daytona_logs_read_err)
+	           : want;
 }
 
 static SbxOpWant
@@ -590,9 +560,10 @@ daytona_logs_read_err(SbxOp *op)
 {
 	SbxDaytonaAsk *ask = op->state;
 	SbxRunResult *result;
+	SbxOpWant want;
 
-	if (!daytona_logs_take(op, &ask->output.err))
-		return SBX_OP_WANT_NOTHING;
+	if (!daytona_logs_take(op, &ask->output.err, &want))
+		return want;
 	sbx_script_join(&op->arena, &ask->output);
 	result = sbx_arena_alloc(&op->arena, sizeof(*result));
 	if (result != NULL)

@@ -207,7 +207,7 @@ sbx_daytona_run_script(const SbxAccount *account, const SbxTarget *target,
 	run->max_stream = input->max_stream;
 	run->state.steps.timeout_code = "TIMEOUT";
 	sbx_daytona_set_target(op, target);
-	if (sbx_script_valid(input) && sbx_steps_valid_id(input->run_id))
+	if (sbx_script_valid(input))
 	{
 		run->run_id = sbx_arena_strdup(&op->arena, input->run_id);
 		run->session_body =

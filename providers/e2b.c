@@ -214,6 +214,20 @@ sbx_e2b_look(SbxOp *op, SbxStep *answer)
 	return sbx_e2b_send(op, "GET", state->control_url, NULL, answer);
 }
 
+SbxOpWant
+sbx_e2b_connect(SbxOp *op, int64_t seconds, SbxStep *answer)
+{
+	SbxE2bState *state = op->state;
+	const char *url = sbx_arena_printf(&op->arena, "%s/v2/sandboxes/%s/connect",
+	                                   state->api_url, op->sandbox_id);
+	const char *body =
+	    sbx_arena_printf(&op->arena, "{\"timeout\":%lld}", (long long) seconds);
+	SbxOpWant want = sbx_e2b_send(op, "POST", url, body, answer);
+
+	op->request.repeatable = true;
+	return want;
+}
+
 bool
 sbx_e2b_tells_when(SbxOp *op)
 {
@@ -320,6 +334,7 @@ sbx_e2b_list_url(SbxOp *op, const SbxPair *labels, int label_count)
 /* --- inside the sandbox --------------------------------------------------- */
 
 static SbxStep e2b_opened;
+static SbxStep e2b_extended;
 static SbxStep e2b_confirmed;
 
 static bool
@@ -393,6 +408,32 @@ e2b_opened(SbxOp *op)
 	if (found != SBX_STATE_STARTED)
 		return sbx_steps_fail_response(op, "NOT_STARTED");
 	return usable ? state->opened(op) : sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
+}
+
+/*
+ * The provider's way to set a lifetime counts from now, so it would cut the time of a
+ * sandbox that has more; connecting does not.
+ */
+SbxOpWant
+sbx_e2b_extend(SbxOp *op, int64_t seconds, SbxStep *extended)
+{
+	SbxE2bState *state = op->state;
+
+	state->opened = extended;
+	return sbx_e2b_connect(
+	    op, seconds > state->lifetime_s ? seconds : state->lifetime_s, e2b_extended);
+}
+
+/* Nothing has been started yet. */
+static SbxOpWant
+e2b_extended(SbxOp *op)
+{
+	SbxE2bState *state = op->state;
+
+	if (sbx_steps_is_success(op))
+		return state->opened(op);
+	return sbx_steps_fail_response(
+	    op, op->response.status == 404 ? "SANDBOX_GONE" : sbx_steps_status_code(op));
 }
 
 /* A user is named the way that HTTP names one, without a password. */

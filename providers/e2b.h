@@ -104,6 +104,12 @@ extern SbxOpWant sbx_e2b_send(SbxOp *op, const char *method, const char *url,
                               const char *body, SbxStep *answer);
 extern SbxOpWant sbx_e2b_look(SbxOp *op, SbxStep *answer);
 
+/*
+ * Has it run for at least so many seconds from now.  One that is paused is resumed; of
+ * one that runs the end is moved, but never nearer.
+ */
+extern SbxOpWant sbx_e2b_connect(SbxOp *op, int64_t seconds, SbxStep *answer);
+
 /* Of a 429: too many requests for now.  Without it there are too many sandboxes. */
 extern bool sbx_e2b_tells_when(SbxOp *op);
 
@@ -127,6 +133,12 @@ extern const char *sbx_e2b_list_url(SbxOp *op, const SbxPair *labels, int label_
 
 /* Looks whether the sandbox runs, and where; then goes on. */
 extern SbxOpWant sbx_e2b_open(SbxOp *op, SbxStep *opened);
+
+/*
+ * Gives it at least so many more seconds, and the configured lifetime; then goes on.  A
+ * sandbox whose time is over takes its scripts with it.
+ */
+extern SbxOpWant sbx_e2b_extend(SbxOp *op, int64_t seconds, SbxStep *extended);
 
 /* What a description says about that; false = it cannot be used. */
 extern bool sbx_e2b_learn_envd(SbxOp *op, const json_t *sandbox);

@@ -19,13 +19,12 @@
 /* More than any of these texts prints. */
 #define E2B_STATUS_MAX 256
 
-/* A script that is started without a lifetime gets as long as one that is waited for. */
+/* Nobody says how long it will run: as long as one that is waited for, at least. */
 #define E2B_BACKGROUND_LIFETIME_S (30 * 60)
 
 typedef struct SbxE2bBackground
 {
 	SbxE2bCommand command; /* first */
-	const char *fingerprint;
 	const char *text;
 	const char *claim_text;
 	const char *status_text;
@@ -65,7 +64,48 @@ e2b_printed(SbxOp *op, int *exit_code)
 	return process->output.out.bytes;
 }
 
+/* The word that it printed. */
+static SbxScriptWord
+e2b_read_word(SbxOp *op, int *exit_code)
+{
+	const char *printed = e2b_printed(op, exit_code);
+
+	return printed == NULL ? SBX_SCRIPT_GARBAGE
+	                       : sbx_script_read_status(printed, exit_code);
+}
+
+/* It printed none that answers the question. */
+static SbxOpWant
+e2b_fail_without_word(SbxOp *op)
+{
+	int exit_code;
+
+	return e2b_printed(op, &exit_code) == NULL
+	           ? sbx_e2b_fail_in_envd(op, sbx_steps_status_code(op))
+	           : sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
+}
+
 /* --- start ---------------------------------------------------------------- */
+
+/* The texts, as far as there is memory for them. */
+static void
+e2b_background_write(SbxOp *op, const SbxRunInput *input)
+{
+	SbxE2bBackground *background = op->state;
+	SbxStartedScript *started = &background->started;
+
+	background->text = sbx_script_background_text(&op->arena, input);
+	if (background->text == NULL || !sbx_e2b_can_carry(background->text))
+		return;
+	started->session_id = sbx_arena_strdup(&op->arena, input->run_id);
+	started->command_id = sbx_script_fingerprint(&op->arena, background->text);
+	if (started->session_id == NULL || started->command_id == NULL)
+		return;
+	background->claim_text =
+	    sbx_script_claim_text(&op->arena, started->session_id, started->command_id);
+	background->status_text =
+	    sbx_script_status_text(&op->arena, started->session_id, started->command_id);
+}
 
 SbxOp *
 sbx_e2b_start_script(const SbxAccount *account, const SbxTarget *target,
@@ -81,20 +121,9 @@ sbx_e2b_start_script(const SbxAccount *account, const SbxTarget *target,
 		return NULL;
 	background = op->state;
 	sbx_e2b_set_target(op, target);
-	if (sbx_script_valid(input) && sbx_steps_valid_id(input->run_id))
-	{
-		background->text = sbx_script_background_text(&op->arena, input);
-		background->status_text = sbx_script_status_text(&op->arena, input->run_id);
-		background->started.session_id = sbx_arena_strdup(&op->arena, input->run_id);
-	}
-	if (background->text != NULL)
-	{
-		background->fingerprint = sbx_script_fingerprint(&op->arena, background->text);
-		background->claim_text =
-		    sbx_script_claim_text(&op->arena, input->run_id, background->fingerprint);
-		background->started.command_id = background->fingerprint;
-	}
-	if (background->claim_text == NULL || !sbx_e2b_can_carry(background->text))
+	if (sbx_script_valid(input))
+		e2b_background_write(op, input);
+	if (background->claim_text == NULL || background->status_text == NULL)
 		background->command.state.steps.step = sbx_steps_refuse;
 	return sbx_steps_made(op);
 }
@@ -108,17 +137,7 @@ e2b_background_start(SbxOp *op)
 static SbxOpWant
 e2b_background_extend(SbxOp *op)
 {
-	SbxE2bState *state = op->state;
-	const char *url = sbx_arena_printf(&op->arena, "%s/timeout", state->control_url);
-	int64_t seconds = state->lifetime_s > E2B_BACKGROUND_LIFETIME_S
-	                      ? state->lifetime_s
-	                      : E2B_BACKGROUND_LIFETIME_S;
-	const char *body =
-	    sbx_arena_printf(&op->arena, "{\"timeout\":%lld}", (long long) seconds);
-	SbxOpWant want = sbx_e2b_send(op, "POST", url, body, e2b_background_extended);
-
-	op->request.repeatable = true;
-	return want;
+	return sbx_e2b_extend(op, E2B_BACKGROUND_LIFETIME_S, e2b_background_extended);
 }
 
 static SbxOpWant
@@ -126,10 +145,6 @@ e2b_background_extended(SbxOp *op)
 {
 	SbxE2bBackground *background = op->state;
 
-	if (op->response.status == 404)
-		return sbx_steps_fail_response(op, "NOT_STARTED");
-	if (!sbx_steps_is_success(op))
-		return sbx_steps_fail_response(op, sbx_steps_status_code(op));
 	return sbx_e2b_execute(op, background->claim_text, E2B_PRINT_MS, E2B_STATUS_MAX,
 	                       NULL, e2b_background_claimed);
 }
@@ -156,32 +171,48 @@ e2b_background_stored(SbxOp *op)
 	                     e2b_background_spawned);
 }
 
+/* Ours was there before, by a start whose answer was lost or one at the same time. */
+static SbxOpWant
+e2b_background_found(SbxOp *op)
+{
+	SbxE2bBackground *background = op->state;
+
+	background->started.reconciled = true;
+	return sbx_op_succeed(op, &background->started);
+}
+
 /*
- * Whose is the session?  Ours without a trace is one whose start was lost; the text
- * itself sees to it that it runs once.
+ * Whose is the name?  Ours without a trace is one whose start was lost; the text itself
+ * sees to it that it runs once.
  */
 static SbxOpWant
 e2b_background_claimed(SbxOp *op)
 {
 	SbxE2bBackground *background = op->state;
 	int exit_code;
-	const char *printed = e2b_printed(op, &exit_code);
-	const char *rest;
 
-	if (printed == NULL)
-		return sbx_e2b_fail_in_envd(op, sbx_steps_status_code(op));
-	if (strcmp(printed, "new\n") == 0)
-		return e2b_background_spawn(op);
-	rest = strchr(printed, '\n');
-	if (rest == NULL || (size_t) (rest - printed) != strlen(background->fingerprint) ||
-	    strncmp(printed, background->fingerprint, (size_t) (rest - printed)) != 0)
-		return sbx_steps_fail_response(op, "SESSION_IN_USE");
-	background->started.reconciled = true;
-	return sbx_script_read_status(rest + 1, &exit_code) == SBX_SCRIPT_IS_CLAIMED
-	           ? e2b_background_spawn(op)
-	           : sbx_op_succeed(op, &background->started);
+	switch (e2b_read_word(op, &exit_code))
+	{
+		case SBX_SCRIPT_IS_CLAIMED:
+			background->started.reconciled = true;
+			return e2b_background_spawn(op);
+		case SBX_SCRIPT_IS_NEW:
+			return e2b_background_spawn(op);
+		case SBX_SCRIPT_ENDED:
+		case SBX_SCRIPT_IS_RUNNING:
+		case SBX_SCRIPT_IS_LOST:
+			return e2b_background_found(op);
+		case SBX_SCRIPT_IS_ANOTHER:
+			return sbx_steps_fail_response(op, "SESSION_IN_USE");
+		case SBX_SCRIPT_IS_NOTHING:
+			return sbx_steps_fail_response(op, "TMP_NOT_WRITABLE");
+		case SBX_SCRIPT_GARBAGE:
+			break;
+	}
+	return e2b_fail_without_word(op);
 }
 
+/* What may have started it has, if its files say so. */
 static SbxOpWant
 e2b_background_spawned(SbxOp *op)
 {
@@ -193,12 +224,11 @@ e2b_background_spawned(SbxOp *op)
 	if (op->response.status == 200 && process->started)
 		return sbx_op_succeed(op, &background->started);
 	sbx_steps_note(op, sbx_steps_status_code(op));
-	if (steps->noted.phase == SBX_PHASE_NONE || steps->noted.http_status == 200)
+	if (steps->noted.http_status == 200)
 		steps->noted.phase = SBX_PHASE_PROTOCOL;
 
-	/* Refused, or told that there is nothing to run: then it does not. */
-	if ((op->response.status == 200 && process->has_error) ||
-	    (op->response.status != 200 && !sbx_steps_is_passing(op)) || !steps->acted)
+	/* Told that there is nothing to run: then it does not. */
+	if (sbx_steps_is_refusal(op) || (op->response.status == 200 && process->has_error))
 		return sbx_e2b_fail_noted_in_envd(op);
 	return sbx_e2b_execute(op, background->status_text, E2B_PRINT_MS, E2B_STATUS_MAX,
 	                       NULL, e2b_background_checked);
@@ -207,16 +237,13 @@ e2b_background_spawned(SbxOp *op)
 static SbxOpWant
 e2b_background_checked(SbxOp *op)
 {
-	SbxE2bBackground *background = op->state;
 	int exit_code;
-	const char *printed = e2b_printed(op, &exit_code);
-	SbxScriptWord word = printed == NULL ? SBX_SCRIPT_GARBAGE
-	                                     : sbx_script_read_status(printed, &exit_code);
+	SbxScriptWord word = e2b_read_word(op, &exit_code);
 
-	if (word != SBX_SCRIPT_ENDED && word != SBX_SCRIPT_IS_RUNNING)
-		return sbx_e2b_fail_noted_in_envd(op);
-	background->started.reconciled = true;
-	return sbx_op_succeed(op, &background->started);
+	return word == SBX_SCRIPT_ENDED || word == SBX_SCRIPT_IS_RUNNING ||
+	               word == SBX_SCRIPT_IS_LOST
+	           ? e2b_background_found(op)
+	           : sbx_e2b_fail_noted_in_envd(op);
 }
 
 /* --- status --------------------------------------------------------------- */
@@ -232,7 +259,8 @@ e2b_make_ask(const SbxAccount *account, const char *operation, SbxStep *first_st
 	if (op == NULL)
 		return NULL;
 	sbx_e2b_set_target(op, target);
-	if (!sbx_steps_valid_id(script->session_id))
+	if (!sbx_script_valid_name(script->session_id) ||
+	    !sbx_script_valid_name(script->command_id))
 		((SbxE2bState *) op->state)->steps.step = sbx_steps_refuse;
 	return op;
 }
@@ -246,7 +274,7 @@ sbx_e2b_script_status(const SbxAccount *account, const SbxTarget *target,
 	if (op == NULL)
 		return NULL;
 	((SbxE2bBackground *) op->state)->status_text =
-	    sbx_script_status_text(&op->arena, script->session_id);
+	    sbx_script_status_text(&op->arena, script->session_id, script->command_id);
 	return sbx_steps_made(op);
 }
 
@@ -268,14 +296,9 @@ e2b_status_ask(SbxOp *op)
 static SbxOpWant
 e2b_status_read(SbxOp *op)
 {
-	SbxE2bBackground *background = op->state;
-	SbxScriptStatus *status = &background->status;
-	int exit_code;
-	const char *printed = e2b_printed(op, &exit_code);
+	SbxScriptStatus *status = &((SbxE2bBackground *) op->state)->status;
 
-	if (printed == NULL)
-		return sbx_e2b_fail_in_envd(op, sbx_steps_status_code(op));
-	switch (sbx_script_read_status(printed, &status->exit_code))
+	switch (e2b_read_word(op, &status->exit_code))
 	{
 		case SBX_SCRIPT_ENDED:
 			status->has_ended = true;
@@ -286,11 +309,13 @@ e2b_status_read(SbxOp *op)
 		case SBX_SCRIPT_IS_LOST:
 			return sbx_steps_fail_response(op, "SCRIPT_LOST");
 		case SBX_SCRIPT_IS_NOTHING:
+		case SBX_SCRIPT_IS_ANOTHER:
 			return sbx_steps_fail_response(op, "SCRIPT_UNKNOWN");
+		case SBX_SCRIPT_IS_NEW:
 		case SBX_SCRIPT_GARBAGE:
 			break;
 	}
-	return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
+	return e2b_fail_without_word(op);
 }
 
 /* --- logs ----------------------------------------------------------------- */
@@ -310,8 +335,8 @@ sbx_e2b_script_logs(const SbxAccount *account, const SbxTarget *target,
 
 	/* One byte more than is kept shows that something was cut. */
 	for (int i = 0; i < 2; i++)
-		background->log_texts[i] =
-		    sbx_script_log_text(&op->arena, script->session_id, i == 1, maximum);
+		background->log_texts[i] = sbx_script_log_text(
+		    &op->arena, script->session_id, script->command_id, i == 1, maximum);
 	return sbx_steps_made(op);
 }
 

@@ -130,18 +130,12 @@ sbx_e2b_start(const SbxAccount *account, const SbxTarget *target, int64_t timeou
 	return op == NULL ? NULL : sbx_steps_made(op);
 }
 
-/* Of one that runs this only sets the lifetime anew, so it may be repeated. */
 static SbxOpWant
 e2b_start_send(SbxOp *op)
 {
 	SbxE2bState *state = op->state;
-	const char *url = sbx_arena_printf(&op->arena, "%s/v2/sandboxes/%s/connect",
-	                                   state->api_url, op->sandbox_id);
-	const char *body = sbx_arena_printf(&op->arena, "{\"timeout\":%lld}",
-	                                    (long long) state->lifetime_s);
-	SbxOpWant want = sbx_e2b_send(op, "POST", url, body, e2b_start_answered);
+	SbxOpWant want = sbx_e2b_connect(op, state->lifetime_s, e2b_start_answered);
 
-	op->request.repeatable = true;
 	op->request.timeout_ms = E2B_POWER_EXCHANGE_MS;
 	return want;
 }

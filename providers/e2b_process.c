@@ -350,21 +350,26 @@ sbx_e2b_is_long(const char *text)
 SbxOpWant
 sbx_e2b_store(SbxOp *op, const char *run_id, const char *text, SbxStep *answer)
 {
-	const char *bytes =
-	    sbx_arena_printf(&op->arena, "rm -f /tmp/.%s.sh; %s", run_id, text);
-	const char *path =
-	    sbx_arena_printf(&op->arena, "/files?path=%%2Ftmp%%2F.%s.sh", run_id);
+	const char *path = sbx_arena_printf(&op->arena, SBX_SCRIPT_FILE "%s.sh", run_id);
+	const char *encoded;
+	const char *bytes;
+	const char *url;
 
-	if (bytes == NULL || path == NULL)
+	if (path == NULL)
 		return sbx_steps_fail(op, SBX_PHASE_NONE, NULL);
-	return sbx_e2b_send_envd(op, "POST", path, "application/octet-stream", bytes,
+	encoded = sbx_arena_url_encode(&op->arena, path);
+	bytes = sbx_arena_printf(&op->arena, "rm -f %s; %s", path, text);
+	if (encoded == NULL || bytes == NULL)
+		return sbx_steps_fail(op, SBX_PHASE_NONE, NULL);
+	url = sbx_arena_printf(&op->arena, "/files?path=%s", encoded);
+	return sbx_e2b_send_envd(op, "POST", url, "application/octet-stream", bytes,
 	                         strlen(bytes), answer);
 }
 
 const char *
 sbx_e2b_stored_text(SbxOp *op, const char *run_id)
 {
-	return sbx_arena_printf(&op->arena, ". /tmp/.%s.sh", run_id);
+	return sbx_arena_printf(&op->arena, ". " SBX_SCRIPT_FILE "%s.sh", run_id);
 }
 
 /* --- how it ended --------------------------------------------------------- */

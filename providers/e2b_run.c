@@ -58,7 +58,7 @@ sbx_e2b_run_script(const SbxAccount *account, const SbxTarget *target,
 	run->max_stream = input->max_stream;
 	run->command.state.steps.timeout_code = "TIMEOUT";
 	sbx_e2b_set_target(op, target);
-	if (sbx_script_valid(input) && sbx_steps_valid_id(input->run_id))
+	if (sbx_script_valid(input))
 	{
 		run->run_id = sbx_arena_strdup(&op->arena, input->run_id);
 		run->text = sbx_script_marked_text(&op->arena, input);
@@ -80,16 +80,9 @@ static SbxOpWant
 e2b_run_extend(SbxOp *op)
 {
 	SbxE2bRun *run = op->state;
-	SbxE2bState *state = op->state;
-	int64_t seconds = (run->timeout_ms + 999) / 1000 + E2B_LIFETIME_EXTRA_S;
-	const char *url = sbx_arena_printf(&op->arena, "%s/timeout", state->control_url);
-	const char *body = sbx_arena_printf(
-	    &op->arena, "{\"timeout\":%lld}",
-	    (long long) (seconds > state->lifetime_s ? seconds : state->lifetime_s));
-	SbxOpWant want = sbx_e2b_send(op, "POST", url, body, e2b_run_extended);
 
-	op->request.repeatable = true;
-	return want;
+	return sbx_e2b_extend(op, (run->timeout_ms + 999) / 1000 + E2B_LIFETIME_EXTRA_S,
+	                      e2b_run_extended);
 }
 
 static SbxOpWant
@@ -101,16 +94,11 @@ e2b_run_execute(SbxOp *op, const char *text)
 	                       e2b_run_executed);
 }
 
-/* Nothing has been started yet.  404 is one that is paused, too. */
 static SbxOpWant
 e2b_run_extended(SbxOp *op)
 {
 	SbxE2bRun *run = op->state;
 
-	if (op->response.status == 404)
-		return sbx_steps_fail_response(op, "NOT_STARTED");
-	if (!sbx_steps_is_success(op))
-		return sbx_steps_fail_response(op, sbx_steps_status_code(op));
 	return sbx_e2b_is_long(run->text)
 	           ? sbx_e2b_store(op, run->run_id, run->text, e2b_run_stored)
 	           : e2b_run_execute(op, run->text);

@@ -86,10 +86,11 @@ script_add_quoted(ScriptText *text, const char *bytes, size_t length,
 #define SCRIPT_NAME_BYTES                                                              \
 	"0123456789_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-static bool
-script_valid_session(const char *name)
+bool
+sbx_script_valid_name(const char *name)
 {
-	return *name != '\0' && name[strspn(name, SCRIPT_NAME_BYTES "-")] == '\0';
+	return name != NULL && *name != '\0' &&
+	       name[strspn(name, SCRIPT_NAME_BYTES "-")] == '\0';
 }
 
 /*
@@ -109,8 +110,9 @@ sbx_script_valid(const SbxRunInput *input)
 			return false;
 	}
 	return memchr(input->command, '\0', input->command_length) == NULL &&
+	       sbx_script_valid_name(input->run_id) &&
 	       (input->cwd == NULL || input->cwd[0] == '/') &&
-	       (input->session == NULL || script_valid_session(input->session));
+	       (input->session == NULL || sbx_script_valid_name(input->session));
 }
 
 static bool
@@ -123,14 +125,6 @@ script_has_newline(const SbxRunInput *input)
 	}
 	return input->cwd != NULL && strchr(input->cwd, '\n') != NULL;
 }
-
-/*
- * Files beside a script, named by its run id.  The one without a suffix names the
- * script's process group while it runs; only where it can be written does the script
- * get a group of its own.  Those of a background script: ".out", ".err", and ".exit"
- * with the exit code, complete or not there at all.
- */
-#define SCRIPT_FILE "/tmp/."
 
 /* What a session keeps from one run to the next. */
 #define SCRIPT_SESSION_FILE "/tmp/.sbx-session-"
@@ -175,9 +169,9 @@ script_write_inner(ScriptText *text, const SbxRunInput *input)
 	 * Only if the outer text made the file: without a group there is none to name.
 	 * Either way it succeeds: `$?` is what a script that does nothing ends with.
 	 */
-	script_add(text, "[ ! -f " SCRIPT_FILE);
+	script_add(text, "[ ! -f " SBX_SCRIPT_FILE);
 	script_add(text, input->run_id);
-	script_add(text, " ] || echo $$ >" SCRIPT_FILE);
+	script_add(text, " ] || echo $$ >" SBX_SCRIPT_FILE);
 	script_add(text, input->run_id);
 	script_add(text, "; ");
 	if (input->session != NULL)
@@ -228,14 +222,28 @@ script_write_child(ScriptText *text, const char *argument, const ScriptText *inn
 }
 
 /*
+ * Only one that can be named gets a group of its own: without a name nothing could
+ * kill it.
+ */
+static void
+script_write_group(ScriptText *text)
+{
+	script_add(text, "sbx_group=; command -v setsid >/dev/null 2>&1 && "
+	                 "(: >\"$sbx_pid\") 2>/dev/null && sbx_group=setsid; ");
+}
+
+/*
  * Before and after a child that nobody waits for: its output goes to files.  A text that
- * is delivered twice does nothing the second time.
+ * is delivered twice does nothing the second time, not even to a file of the first.
+ * It is named in any case: its status is asked for.
  */
 static void
 script_open_background(ScriptText *text)
 {
-	script_add(text, "if mkdir \"$sbx_pid.once\" 2>/dev/null; then "
-	                 "(umask 077; : >\"$sbx_pid.out\"; : >\"$sbx_pid.err\"); { ");
+	script_add(text, "sbx_code=1; if mkdir \"$sbx_pid.once\" 2>/dev/null; then "
+	                 "(umask 077; : >\"$sbx_pid.out\"; : >\"$sbx_pid.err\"; "
+	                 ": >\"$sbx_pid\"); sbx_group=; "
+	                 "command -v setsid >/dev/null 2>&1 && sbx_group=setsid; { ");
 }
 
 static void
@@ -243,7 +251,8 @@ script_close_background(ScriptText *text)
 {
 	script_add(text, "} >\"$sbx_pid.out\" 2>\"$sbx_pid.err\"; "
 	                 "echo \"$sbx_code\" >\"$sbx_pid.exit.new\" && "
-	                 "mv -f \"$sbx_pid.exit.new\" \"$sbx_pid.exit\"; fi; ");
+	                 "mv -f \"$sbx_pid.exit.new\" \"$sbx_pid.exit\"; "
+	                 "rm -f \"$sbx_pid\"; fi; ");
 }
 
 /*
@@ -258,12 +267,13 @@ script_write_outer(ScriptText *text, const ScriptText *inner, const char *run_id
 
 	script_add_quoted(&quoted, inner->bytes, inner->length, NULL);
 	script_add(text, "sbx_shell=sh; command -v bash >/dev/null 2>&1 && sbx_shell=bash; "
-	                 "sbx_pid=" SCRIPT_FILE);
+	                 "sbx_pid=" SBX_SCRIPT_FILE);
 	script_add(text, run_id);
-	script_add(text, "; sbx_group=; command -v setsid >/dev/null 2>&1 && "
-	                 "(: >\"$sbx_pid\") 2>/dev/null && sbx_group=setsid; ");
+	script_add(text, "; ");
 	if (in_background)
 		script_open_background(text);
+	else
+		script_write_group(text);
 	if (quoted.length <= SCRIPT_ARGUMENT_MAX)
 		script_write_child(text, "-c ", inner);
 	else
@@ -278,9 +288,11 @@ script_write_outer(ScriptText *text, const ScriptText *inner, const char *run_id
 
 	if (in_background)
 		script_close_background(text);
+	else
+		script_add(text, "rm -f \"$sbx_pid\"; ");
 
 	/* A subshell sets `$?` without ending the shell that may be sourcing this. */
-	script_add(text, "rm -f \"$sbx_pid\"; (exit \"$sbx_code\")");
+	script_add(text, "(exit \"$sbx_code\")");
 }
 
 static const char *
@@ -332,54 +344,50 @@ const char *
 sbx_script_kill_text(SbxArena *arena, const char *run_id)
 {
 	return sbx_arena_printf(arena,
-	                        "sbx_pid=$(cat " SCRIPT_FILE
+	                        "sbx_pid=$(cat " SBX_SCRIPT_FILE
 	                        "%s) && [ -n \"$sbx_pid\" ] && "
-	                        "rm -f " SCRIPT_FILE "%s && kill -9 \"-$sbx_pid\"",
+	                        "rm -f " SBX_SCRIPT_FILE "%s && kill -9 \"-$sbx_pid\"",
 	                        run_id, run_id);
-}
-
-const char *
-sbx_script_clear_text(SbxArena *arena, const char *run_id)
-{
-	return sbx_arena_printf(arena,
-	                        "sbx_file=" SCRIPT_FILE "%s; rm -rf \"$sbx_file\" "
-	                        "\"$sbx_file.out\" \"$sbx_file.err\" \"$sbx_file.exit\" "
-	                        "\"$sbx_file.once\"",
-	                        run_id);
 }
 
 /*
  * The exit code counts, whatever runs.  It is asked for again when the process is gone:
  * the shell that notes it is a moment behind, and only one that takes seconds for that
- * will never do it.
+ * will never do it.  Without a group of its own it is one process.
  */
 const char *
-sbx_script_status_text(SbxArena *arena, const char *run_id)
+sbx_script_status_text(SbxArena *arena, const char *run_id, const char *fingerprint)
 {
 	return sbx_arena_printf(
 	    arena,
-	    "sbx_file=" SCRIPT_FILE "%s; "
+	    "sbx_file=" SBX_SCRIPT_FILE "%s; "
 	    "sbx_end() { [ -f \"$sbx_file.exit\" ] && "
 	    "cat \"$sbx_file.exit\"; }; "
-	    "sbx_end || { sbx_pid=$(cat \"$sbx_file\" 2>/dev/null); "
-	    "if [ -z \"$sbx_pid\" ] && [ -d \"$sbx_file.claim\" ]; then "
-	    "echo " SBX_SCRIPT_CLAIMED "; "
-	    "elif [ -z \"$sbx_pid\" ]; then echo " SBX_SCRIPT_NOTHING "; "
-	    "elif kill -0 \"-$sbx_pid\" 2>/dev/null; then "
-	    "echo " SBX_SCRIPT_RUNNING "; "
+	    "if [ ! -L \"$sbx_file.claim\" ]; then echo " SBX_SCRIPT_NOTHING "; "
+	    "elif [ \"$(readlink \"$sbx_file.claim\")\" != %s ]; then "
+	    "echo " SBX_SCRIPT_ANOTHER "; "
+	    "else sbx_end || { sbx_pid=$(cat \"$sbx_file\" 2>/dev/null); "
+	    "if [ -z \"$sbx_pid\" ]; then sbx_end || echo " SBX_SCRIPT_CLAIMED "; "
+	    "elif kill -0 \"-$sbx_pid\" 2>/dev/null || kill -0 \"$sbx_pid\" 2>/dev/null; "
+	    "then echo " SBX_SCRIPT_RUNNING "; "
 	    "else for sbx_try in 1 2 3; do sbx_end && break; sleep 1; "
-	    "[ \"$sbx_try\" = 3 ] && echo " SBX_SCRIPT_LOST "; done; fi; }",
-	    run_id);
+	    "[ \"$sbx_try\" = 3 ] && echo " SBX_SCRIPT_LOST "; done; fi; }; fi",
+	    run_id, fingerprint);
 }
 
+/* A link is there with what it says, or not at all, and only one can make it. */
 const char *
 sbx_script_claim_text(SbxArena *arena, const char *run_id, const char *fingerprint)
 {
-	return sbx_arena_printf(
-	    arena,
-	    "if mkdir " SCRIPT_FILE "%s.claim 2>/dev/null; then echo %s >" SCRIPT_FILE
-	    "%s.claim/by; echo new; else cat " SCRIPT_FILE "%s.claim/by; %s; fi",
-	    run_id, fingerprint, run_id, run_id, sbx_script_status_text(arena, run_id));
+	const char *status_text = sbx_script_status_text(arena, run_id, fingerprint);
+
+	if (status_text == NULL)
+		return NULL;
+	return sbx_arena_printf(arena,
+	                        "if ln -sn %s " SBX_SCRIPT_FILE
+	                        "%s.claim 2>/dev/null; then echo " SBX_SCRIPT_NEW
+	                        "; else %s; fi",
+	                        fingerprint, run_id, status_text);
 }
 
 /* FNV-1a: the texts are the caller's own, so nobody gains from two that collide. */
@@ -420,26 +428,39 @@ script_is_word(const char *text, const char *word)
 SbxScriptWord
 sbx_script_read_status(const char *printed, int *exit_code)
 {
+	static const struct
+	{
+		const char *word;
+		SbxScriptWord meaning;
+	} words[] = {
+	    {SBX_SCRIPT_NEW, SBX_SCRIPT_IS_NEW},
+	    {SBX_SCRIPT_NOTHING, SBX_SCRIPT_IS_NOTHING},
+	    {SBX_SCRIPT_ANOTHER, SBX_SCRIPT_IS_ANOTHER},
+	    {SBX_SCRIPT_CLAIMED, SBX_SCRIPT_IS_CLAIMED},
+	    {SBX_SCRIPT_RUNNING, SBX_SCRIPT_IS_RUNNING},
+	    {SBX_SCRIPT_LOST, SBX_SCRIPT_IS_LOST},
+	};
+
 	*exit_code = script_read_exit_code(printed);
 	if (*exit_code >= 0)
 		return SBX_SCRIPT_ENDED;
-	if (script_is_word(printed, SBX_SCRIPT_RUNNING))
-		return SBX_SCRIPT_IS_RUNNING;
-	if (script_is_word(printed, SBX_SCRIPT_CLAIMED))
-		return SBX_SCRIPT_IS_CLAIMED;
-	if (script_is_word(printed, SBX_SCRIPT_LOST))
-		return SBX_SCRIPT_IS_LOST;
-	return script_is_word(printed, SBX_SCRIPT_NOTHING) ? SBX_SCRIPT_IS_NOTHING
-	                                                   : SBX_SCRIPT_GARBAGE;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+	{
+		if (script_is_word(printed, words[i].word))
+			return words[i].meaning;
+	}
+	return SBX_SCRIPT_GARBAGE;
 }
 
 const char *
-sbx_script_log_text(SbxArena *arena, const char *run_id, bool of_errors, size_t maximum)
+sbx_script_log_text(SbxArena *arena, const char *run_id, const char *fingerprint,
+                    bool of_errors, size_t maximum)
 {
-	return sbx_arena_printf(arena,
-	                        "head -c %zu " SCRIPT_FILE
-	                        "%s.%s 2>/dev/null || [ -d " SCRIPT_FILE "%s.claim ]",
-	                        maximum, run_id, of_errors ? "err" : "out", run_id);
+	return sbx_arena_printf(
+	    arena,
+	    "[ \"$(readlink " SBX_SCRIPT_FILE "%s.claim)\" = %s ] && "
+	    "{ head -c %zu " SBX_SCRIPT_FILE "%s.%s 2>/dev/null || :; }",
+	    run_id, fingerprint, maximum, run_id, of_errors ? "err" : "out");
 }
 
 const char *

@@ -16,14 +16,26 @@
 
 /* --- the text ----------------------------------------------------------- */
 
-/* Can this be written for a shell?  The run id is for the adapter to check. */
+/*
+ * Files beside a script begin so, and go on with its run id.  The one without a suffix
+ * names the script's process group while it runs.  Those of a background script:
+ * ".claim", a link to the fingerprint of the script that has the run id; ".once" when
+ * its text has begun; ".out", ".err"; and ".exit" with the exit code, complete or not
+ * there at all.
+ */
+#define SBX_SCRIPT_FILE "/tmp/.sbx-run-"
+
+/* Can this be written for a shell? */
 extern bool sbx_script_valid(const SbxRunInput *input);
+
+/* A run id or the name of a session: letters, digits, "_" and "-". */
+extern bool sbx_script_valid_name(const char *name);
 
 /*
  * A text for any POSIX shell, whether it sources the text or runs it: sets env
  * and cwd, runs the command in a child and leaves its exit code in `$?`.  What it
- * leaves in the background outlives that shell.  The input has to be valid, and its
- * run id of letters, digits and hyphens.  NULL when out of memory.
+ * leaves in the background outlives that shell.  The input has to be valid.  NULL when
+ * out of memory.
  */
 extern const char *sbx_script_text(SbxArena *arena, const SbxRunInput *input);
 
@@ -34,55 +46,60 @@ extern const char *sbx_script_text(SbxArena *arena, const SbxRunInput *input);
 extern const char *sbx_script_marked_text(SbxArena *arena, const SbxRunInput *input);
 
 /*
- * The same as the first for a script that nobody waits for: what it writes and its exit code go to
- * files in the sandbox, which the texts below read.
+ * The same as the first for a script that nobody waits for: what it writes and its exit
+ * code go to files in the sandbox, which the texts below read.  Whoever has claimed the
+ * run id may deliver it as often as it takes: it runs once.
  */
 extern const char *
 sbx_script_background_text(SbxArena *arena, const SbxRunInput *input);
-
-/*
- * Claims the run id for a script with that fingerprint.  Prints "new" if nobody had;
- * otherwise the fingerprint of who has, and what sbx_script_status_text() prints.
- */
-extern const char *
-sbx_script_claim_text(SbxArena *arena, const char *run_id, const char *fingerprint);
 
 /* Equal texts, equal fingerprints: 16 hex digits. */
 extern const char *sbx_script_fingerprint(SbxArena *arena, const char *text);
 
 /*
- * What a status text printed.  SBX_SCRIPT_ENDED has an exit code; everything that no
- * status text prints is SBX_SCRIPT_GARBAGE.
+ * Prints what is known of the background script of that run and fingerprint: its exit
+ * code, or one of these words.
+ */
+#define SBX_SCRIPT_NOTHING "nothing" /* nobody has claimed the run id */
+#define SBX_SCRIPT_ANOTHER "another" /* a script of another fingerprint has */
+#define SBX_SCRIPT_CLAIMED "claimed" /* this one has, and has not begun yet */
+#define SBX_SCRIPT_RUNNING "running"
+#define SBX_SCRIPT_LOST    "lost" /* it will never have an exit code */
+
+extern const char *
+sbx_script_status_text(SbxArena *arena, const char *run_id, const char *fingerprint);
+
+/*
+ * Claims the run id for a script of that fingerprint, for good.  Prints this word if
+ * that was done now, otherwise the status.  "Nothing" says that it could not be done.
+ */
+#define SBX_SCRIPT_NEW "new"
+
+extern const char *
+sbx_script_claim_text(SbxArena *arena, const char *run_id, const char *fingerprint);
+
+/*
+ * What one of these texts printed.  SBX_SCRIPT_ENDED has an exit code; everything that
+ * none of them prints is SBX_SCRIPT_GARBAGE.
  */
 typedef enum SbxScriptWord
 {
 	SBX_SCRIPT_ENDED,
+	SBX_SCRIPT_IS_NEW,
+	SBX_SCRIPT_IS_NOTHING,
+	SBX_SCRIPT_IS_ANOTHER,
+	SBX_SCRIPT_IS_CLAIMED,
 	SBX_SCRIPT_IS_RUNNING,
 	SBX_SCRIPT_IS_LOST,
-	SBX_SCRIPT_IS_NOTHING,
-	SBX_SCRIPT_IS_CLAIMED,
 	SBX_SCRIPT_GARBAGE
 } SbxScriptWord;
 
 extern SbxScriptWord sbx_script_read_status(const char *printed, int *exit_code);
 
-/* Removes what a background script of that run left. */
-extern const char *sbx_script_clear_text(SbxArena *arena, const char *run_id);
-
-/*
- * Prints what is known of the background script of that run: its exit code, or one of
- * these words.  Nothing is known of one whose shell has not got to it yet, either.
- */
-#define SBX_SCRIPT_NOTHING "nothing"
-#define SBX_SCRIPT_CLAIMED "claimed" /* no more than that, yet */
-#define SBX_SCRIPT_RUNNING "running"
-#define SBX_SCRIPT_LOST    "lost" /* it will never have an exit code */
-
-extern const char *sbx_script_status_text(SbxArena *arena, const char *run_id);
-
 /* Prints the head of one of its streams; fails if there is no such script. */
-extern const char *sbx_script_log_text(SbxArena *arena, const char *run_id,
-                                       bool of_errors, size_t maximum);
+extern const char *
+sbx_script_log_text(SbxArena *arena, const char *run_id, const char *fingerprint,
+                    bool of_errors, size_t maximum);
 
 /* Succeeds if there is a file of that many bytes. */
 extern const char *

@@ -196,6 +196,15 @@ sbx_steps_is_success(const SbxOp *op)
 }
 
 bool
+sbx_steps_is_refusal(const SbxOp *op)
+{
+	int status = op->response.status;
+
+	return !sbx_steps_may_have_arrived(op) ||
+	       (status >= 400 && status < 500 && !sbx_steps_is_passing(op));
+}
+
+bool
 sbx_steps_is_passing(const SbxOp *op)
 {
 	const SbxHttpResponse *response = &op->response;

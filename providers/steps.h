@@ -65,6 +65,9 @@ extern SbxOpWant sbx_steps_wait(SbxOp *op, SbxStep *next);
 extern bool sbx_steps_may_have_arrived(const SbxOp *op);
 extern bool sbx_steps_is_success(const SbxOp *op);
 
+/* A definite no: what was asked for has not happened, and will not. */
+extern bool sbx_steps_is_refusal(const SbxOp *op);
+
 /*
  * Trouble that a later attempt may not meet.  An answer that is too long is none: it
  * will be as long the next time.

@@ -666,6 +666,83 @@ foreach my $case (
 	is( failure(q{SELECT sbx_script_status($1, $2, $3)}, $id, @$first{qw(session_id command_id)}),
 		'SB008 SCRIPT_LOST',
 		'session: a script that the stop ended is lost, not running for ever');
+	is(start($text, session => 'Job_7-a')->{reconciled}, 't',
+		'must not fire: one that was lost is not started again');
+	is(run($id, 'cat /tmp/counted')->{stdout}, "ran\n", 'session: it still ran once');
+}
+
+# The name stays the script's: also when its end was seen, and over a stop.
+{
+	my $text = 'echo ran >>/tmp/ended; exit 6';
+	my $first = start($text, session => 'ended');
+
+	is(wait_end($first), 6, 'session, ended: its end is seen');
+	my $again = start($text, session => 'ended');
+	is_deeply(
+		[ @$again{qw(session_id command_id reconciled)} ],
+		[ @$first{qw(session_id command_id)}, 't' ],
+		'must not fire: one that has ended is found, not started again');
+	is(status($again), 6, 'session, ended: with its exit code');
+	is( failure(q{SELECT sbx_start_script($1, $2, session => $3)}, $id, 'echo another', 'ended'),
+		'SB008 SESSION_IN_USE',
+		'session, ended: another script is refused as before');
+	is( failure(q{SELECT sbx_script_status($1, $2, $3)}, $id, 'ended', start('true')->{command_id}),
+		'SB008 SCRIPT_UNKNOWN',
+		'session, ended: both ids count');
+	is( failure(q{SELECT sbx_script_logs($1, $2, $3)}, $id, 'ended', start('true')->{command_id}),
+		'SB008 SCRIPT_UNKNOWN',
+		'session, ended: for logs, too');
+	$s->query("SELECT sbx_stop('$id')");
+	$s->query("SELECT sbx_start('$id')");
+	is(start($text, session => 'ended')->{reconciled}, 't', 'must not fire: nor after a stop');
+	is(status($first), 6, 'session, ended: its exit code outlives the stop');
+	is(run($id, 'cat /tmp/ended')->{stdout}, "ran\n", 'session, ended: it ran once');
+}
+
+# Many at once start it once.  Each has seen an empty session when the first is started.
+{
+	my @callers = map { $sbx->session } 1 .. 4;
+
+	$_->value('SELECT sbx_set_credential($1, $2)', 'pool', $key) foreach @callers;
+	$sbx->fault(op => 'start', path => '*/exec', action => 'delay', ms => 300, times => 4);
+	$_->send("SELECT reconciled FROM sbx_start_script('$id', "
+		  . q{'echo ran >>/tmp/raced; exit 2', session => 'raced')}) foreach @callers;
+	my @reconciled = sort map { $_->wait->value // 'failed' } @callers;
+	is_deeply(\@reconciled, [qw(f t t t)], 'session, raced: all have it, one of them as new');
+	$sbx->clear_faults;
+	is(wait_end(start('echo ran >>/tmp/raced; exit 2', session => 'raced')), 2,
+		'session, raced: it ends');
+	is(run($id, 'cat /tmp/raced')->{stdout}, "ran\n", 'must not fire: it ran once');
+}
+
+# An answer that is too large proves nothing: it may run, or not.
+{
+	my $text = 'echo ran >>/tmp/large';
+
+	$sbx->fault(op => 'start', path => '*/exec', action => 'huge', bytes => 30_000_000);
+	my $script = start($text, session => 'large');
+	is($script->{reconciled}, 't', 'an answer that is too large: it is found again');
+	is(wait_end($script), 0, 'an answer that is too large: and followed to its end');
+	is(run($id, 'cat /tmp/large')->{stdout}, "ran\n", 'an answer that is too large: it ran once');
+}
+
+# Names of sessions of either kind meet no file of the sandbox, nor each other.
+{
+	run($id, 'mkdir -p /tmp/.X11-unix; export KEPT=1', session => 'work');
+	is(wait_end(start('exit 1', session => 'X11-unix')), 1, 'must not fire: a name that /tmp has');
+	is(wait_end(start('exit 1', session => 'sbx-session-work')), 1,
+		'must not fire: a name like a file of ours');
+	is(run($id, 'echo "$KEPT"; ls -d /tmp/.X11-unix', session => 'work')->{stdout},
+		"1\n/tmp/.X11-unix\n", 'and both are as they were');
+}
+
+# Without a place for its files a script is not started, and that is said.
+{
+	run($id, 'chmod a-w /tmp');
+	is( failure(q{SELECT sbx_start_script($1, 'true', session => 'full')}, $id),
+		'SB008 TMP_NOT_WRITABLE', 'no place for the files of a script');
+	run($id, 'chmod u+w /tmp');
+	is(wait_end(start('exit 3', session => 'full')), 3, 'and with one it is');
 }
 
 # Refusals and nonsense of the toolbox.
@@ -673,8 +750,9 @@ foreach my $case (
 	my $script = start('true');
 
 	foreach my $case (
-		[ 'scriptStatus', 'status', status => 403, %refusal ],
-		[ 'scriptStatus', 'status', action => 'garbage' ],
+		[ 'scriptStatus', 'run', status => 403, %refusal ],
+		[ 'scriptStatus', 'run', action => 'garbage' ],
+		[ 'startScript', 'run', status => 403, %refusal ],
 		[ 'startScript', 'start', status => 403, %refusal ])
 	{
 		my ($operation, $op, %rule) = @$case;

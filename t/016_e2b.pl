@@ -61,8 +61,22 @@ my ($exec) = grep { $_->{path} =~ $start } $sbx->requests;
 ok(!exists $exec->{headers}{'x-api-key'}, 'the key never goes into a sandbox');
 ok((!grep { exists $_->{headers}{'x-access-token'} } grep { $_->{path} =~ m{^/e2b/} } $sbx->requests),
 	'the token of a sandbox never goes to the control plane');
-my ($extend) = grep { $_->{path} =~ m{/timeout$} } $sbx->requests;
+my ($extend) = grep { $_->{path} =~ m{/connect$} } $sbx->requests;
 cmp_ok(json($extend->{body})->{timeout}, '>=', 1800, 'a sandbox outlives a script of half an hour');
+{
+	my $there = $s->value('SELECT provider_sandbox_id FROM sbx_mapping');
+	my %key = (headers => { 'X-API-KEY' => 'key-of-the-team' });
+	my $end = sub {
+		return json($sbx->{http}->get("$url/e2b/sandboxes/$there", \%key)->{content})->{endAt};
+	};
+
+	$sbx->{http}->post("$url/e2b/sandboxes/$there/timeout",
+		{ headers => { %{ $key{headers} }, 'Content-Type' => 'application/json' }, content => '{"timeout":3500}' });
+	my $before = $end->();
+	run($id, 'true', timeout => '1 s');
+	$s->value(q{SELECT session_id FROM sbx_start_script($1, 'true')}, $id);
+	is($end->(), $before, 'must not fire: a script takes nothing from a longer lifetime');
+}
 
 #
 # Scripts
@@ -93,7 +107,11 @@ is($s->value(q{SELECT reconciled FROM sbx_start_script($1, 'echo once >>/tmp/onc
 is_deeply(failure(q{SELECT sbx_start_script($1, 'echo another', session => 'job')}, $id),
 	[ 'SB008', 'SESSION_IN_USE' ], 'another is refused');
 is(poll('it ends', sub { $s->value('SELECT sbx_script_status($1, $2, $3)', $id, $session, $command) }), 5, 'exit code');
+is($s->value(q{SELECT reconciled FROM sbx_start_script($1, 'echo once >>/tmp/once; exit 5', session => 'job')}, $id), 't',
+	'must not fire: one that has ended is not started again');
 is(run($id, 'cat /tmp/once')->{stdout}, "once\n", 'it ran once');
+is_deeply(failure('SELECT sbx_script_status($1, $2, $3)', $id, 'job', '0123456789abcdef'), [ 'SB008', 'SCRIPT_UNKNOWN' ],
+	'both ids count');
 is_deeply(failure('SELECT sbx_script_status($1, $2, $3)', $id, 'nobody', 'x'), [ 'SB008', 'SCRIPT_UNKNOWN' ],
 	'one that was never started');
 

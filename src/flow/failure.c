@@ -68,6 +68,9 @@ static const Advice advice_for_codes[] = {
                   "sbx_destroy() where that is wanted.")},
     {"SESSION_IN_USE", NULL,
      gettext_noop("Another script has that session.  Use another name, or none.")},
+    {"TMP_NOT_WRITABLE", NULL,
+     gettext_noop("What such a script writes is kept in /tmp of the sandbox, where "
+                  "nothing can be written.  It was not started.")},
     {"SCRIPT_LOST", NULL,
      gettext_noop(
          "The sandbox was stopped while the script was running: how the script "

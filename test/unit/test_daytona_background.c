@@ -6,16 +6,16 @@
 
 #include "unit.h"
 
-#define SESSIONS SANDBOX_BOX "/process/session"
-#define SESSION  SESSIONS "/run-1"
-#define EXECUTE  SANDBOX_BOX "/process/execute"
-#define CLEARED  "{\"exitCode\":0,\"result\":\"\"}"
+#define SESSIONS     SANDBOX_BOX "/process/session"
+#define SESSION      SESSIONS "/run-1"
+#define EXECUTE      SANDBOX_BOX "/process/execute"
+#define PRINTS(text) "{\"exitCode\":0,\"result\":\"" text "\\n\"}"
 
 static const SbxTarget target = {.sandbox_id = ID};
 
-/* One whose session is being made. */
+/* One whose name is being claimed. */
 static Drive
-opening(void)
+claiming(void)
 {
 	SbxRunInput input = plain_run("sleep 1");
 
@@ -23,13 +23,13 @@ opening(void)
 	    sbx_kind_daytona.start_script(account_reset(&account), &target, &input));
 }
 
-/* One whose session is new: an earlier script's files are removed. */
+/* One whose session is being made. */
 static Drive
-clearing(void)
+opening(void)
 {
-	Drive drive = opening();
+	Drive drive = claiming();
 
-	drive_answer(&drive, 201, "");
+	drive_answer(&drive, 200, PRINTS("new"));
 	return drive;
 }
 
@@ -37,15 +37,15 @@ clearing(void)
 static Drive
 executing(void)
 {
-	Drive drive = clearing();
+	Drive drive = opening();
 
-	drive_answer(&drive, 200, CLEARED);
+	drive_answer(&drive, 201, "");
 	return drive;
 }
 
-/* One whose answer was lost: the session is looked into. */
+/* One whose answer was lost: its files are asked. */
 static Drive
-comparing(void)
+checking(void)
 {
 	Drive drive = executing();
 
@@ -99,26 +99,27 @@ session_with(const char *first, const char *second)
 }
 
 static void
-is_started(const Drive *drive, const char *command_id, bool reconciled,
-           const char *what)
+is_started(const Drive *drive, bool reconciled, const char *what)
 {
 	const SbxStartedScript *result = drive->op->result;
 
 	if (!ok(drive->want == SBX_OP_WANT_NOTHING && drive->op->succeeded, "%s", what))
 		return;
 	is_text(result->session_id, "run-1", "%s: session", what);
-	is_text(result->command_id, command_id, "%s: command", what);
+	is_number((int64_t) strspn(result->command_id, "0123456789abcdef"), 16,
+	          "%s: command", what);
 	ok(result->reconciled == reconciled, "%s: %s", what,
 	   reconciled ? "was there" : "is new");
 }
 
-/* Answers the same to every look into the session. */
+/* Answers the same to every question that is asked three times. */
 static void
-answer_looks(Drive *drive, int status, const char *body)
+answer_looks(Drive *drive, const char *method, const char *url, int status,
+             const char *body)
 {
 	for (int i = 1; i <= 3; i++)
 	{
-		asks(drive, "GET", SESSION, "look %d", i);
+		asks(drive, method, url, "look %d", i);
 		drive_answer(drive, status, body);
 		if (i == 3)
 			break;
@@ -133,25 +134,26 @@ static void
 path(void)
 {
 	SbxRunInput input = plain_run("sleep 1");
-	Drive drive = opening();
+	Drive drive = claiming();
 
 	section("start script");
+	asks(&drive, "POST", EXECUTE, "its name is claimed");
+	ok(strstr(drive.op->request.body, "ln -sn ") != NULL &&
+	       drive.op->request.repeatable,
+	   "twice does no harm");
+	is_number(drive.op->timeout_ms, 5000, "the input's time bounds the start");
+	is_text(drive.op->operation, "startScript", "operation name");
+	drive_answer(&drive, 200, PRINTS("new"));
 	asks(&drive, "POST", SESSIONS, "a session of its own");
 	is_text(drive.op->request.body, "{\"sessionId\":\"run-1\"}", "of the run's name");
 	ok(drive.op->request.repeatable, "may be repeated: what is there is looked into");
-	is_number(drive.op->timeout_ms, 5000, "the input's time bounds the start");
-	is_text(drive.op->operation, "startScript", "operation name");
 	drive_recorded(&drive, "session_create");
-	asks(&drive, "POST", EXECUTE, "what an earlier one left is removed");
-	ok(strstr(drive.op->request.body, "rm -rf") != NULL && drive.op->request.repeatable,
-	   "twice does no harm");
-	drive_answer(&drive, 200, CLEARED);
 	asks(&drive, "POST", SESSION "/exec", "executed");
 	ok(!drive.op->request.repeatable && drive.op->request.chunked,
 	   "at most once, and no proxy can replay it");
 	is_number(drive.op->request.timeout_ms, 10000, "nobody waits for its end");
 	drive_recorded(&drive, "session_exec_async");
-	is_started(&drive, "c0ffee00-0000-4000-8000-000000000002", false, "started");
+	is_started(&drive, false, "started");
 	drive_end(&drive);
 
 	input.timeout_ms = 0;
@@ -161,8 +163,42 @@ path(void)
 	drive_end(&drive);
 	drive = executing();
 	drive_answer(&drive, 200, "{\"cmdId\":\"c9\"}");
-	is_started(&drive, "c9", false, "another success");
+	is_started(&drive, false, "another success");
 	drive_end(&drive);
+}
+
+/* The name of a script is told by its text and all that it gets. */
+static void
+fingerprints(void)
+{
+	static const SbxPair pair[] = {{"A", "1"}};
+	SbxRunInput inputs[5];
+	const char *ids[5];
+	Drive drives[5];
+
+	section("start script: fingerprint");
+	for (int i = 0; i < 5; i++)
+		inputs[i] = plain_run("sleep 1");
+	inputs[1].timeout_ms = 77;
+	inputs[2].command = "sleep 2";
+	inputs[3].cwd = "/";
+	inputs[4].env = pair;
+	inputs[4].env_count = 1;
+	for (int i = 0; i < 5; i++)
+	{
+		drives[i] = opened(sbx_kind_daytona.start_script(account_reset(&account),
+		                                                 &target, &inputs[i]));
+		drive_answer(&drives[i], 200, PRINTS("running"));
+		is_started(&drives[i], true, "running");
+		ids[i] = ((SbxStartedScript *) drives[i].op->result)->command_id;
+		if (i == 1)
+			is_text(ids[1], ids[0],
+			        "the same: the time of the start is not part of it");
+		else if (i > 1)
+			ok(strcmp(ids[i], ids[0]) != 0, "input %d is another", i);
+	}
+	for (int i = 0; i < 5; i++)
+		drive_end(&drives[i]);
 }
 
 static void
@@ -192,46 +228,45 @@ impossible(void)
 	}
 }
 
-/* --- before the command -------------------------------------------------- */
+/* --- whose is the name? --------------------------------------------------- */
 
 static void
-session_refused(void)
+claims(void)
 {
-	static const int statuses[] = {400, 404, 408, 429, 500, 502};
+	static const char *const found[] = {PRINTS("running"), PRINTS("lost"), PRINTS("0"),
+	                                    PRINTS("255")};
 	Drive drive;
 
-	section("start script: session");
-	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
+	section("start script: claim");
+	for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++)
 	{
-		drive = opening();
-		drive_answer(&drive, statuses[i], "");
-		fails(&drive, SBX_PHASE_REMOTE, statuses[i], NULL, SBX_ALLOCATION_UNKNOWN, "%d",
-		      statuses[i]);
-		ok(!drive.op->failure.request_sent || drive.op->failure.http_status != 0,
-		   "the command was not sent");
+		drive = claiming();
+		drive_answer(&drive, 200, found[i]);
+		is_started(&drive, true, found[i]);
 		drive_end(&drive);
 	}
-	drive = opening();
-	drive_no_answer(&drive, SBX_PHASE_RECEIVE, true, true);
-	fails(&drive, SBX_PHASE_RECEIVE, 0, NULL, SBX_ALLOCATION_UNKNOWN, "no answer");
+	drive = claiming();
+	drive_answer(&drive, 200, PRINTS("claimed"));
+	asks(&drive, "POST", SESSIONS, "ours without a trace goes on");
+	drive_answer(&drive, 201, "");
+	asks(&drive, "POST", SESSION "/exec", "it may be delivered twice");
+	drive_answer(&drive, 202, "{\"cmdId\":\"c1\"}");
+	is_started(&drive, true, "claimed");
 	drive_end(&drive);
-	drive = opening();
-	drive_expire(&drive);
-	ok(drive.want == SBX_OP_WANT_NOTHING && drive.op->failure.timed_out, "time over");
+	drive = claiming();
+	drive_answer(&drive, 200, PRINTS("another"));
+	fails(&drive, SBX_PHASE_REMOTE, 200, "SESSION_IN_USE", SBX_ALLOCATION_UNKNOWN,
+	      "another's");
+	drive_end(&drive);
+	drive = claiming();
+	drive_answer(&drive, 200, PRINTS("nothing"));
+	fails(&drive, SBX_PHASE_REMOTE, 200, "TMP_NOT_WRITABLE", SBX_ALLOCATION_UNKNOWN,
+	      "no place for a claim");
 	drive_end(&drive);
 }
 
-/* Nothing has started, and the shell of the new session must not stay. */
 static void
-gives_up(Drive *drive, SbxPhase phase, int status, const char *code, const char *what)
-{
-	asks(drive, "DELETE", SESSION, "%s: the session is dropped", what);
-	drive_answer(drive, 204, "");
-	fails(drive, phase, status, code, SBX_ALLOCATION_UNKNOWN, "%s", what);
-}
-
-static void
-not_cleared(void)
+not_claimed(void)
 {
 	static const struct
 	{
@@ -246,38 +281,65 @@ not_cleared(void)
 	    {429, "{}", SBX_PHASE_REMOTE, NULL},
 	    {502, "", SBX_PHASE_REMOTE, NULL},
 	    {400, "{\"message\":\"no IP address found\"}", SBX_PHASE_REMOTE, "NOT_STARTED"},
-	    {200, "{\"exitCode\":1,\"result\":\"rm: cannot remove\"}", SBX_PHASE_PROTOCOL,
-	     NULL},
+	    {404, "{\"message\":\"sandbox container not found\"}", SBX_PHASE_REMOTE,
+	     "NOT_STARTED"},
 	    {200, "{\"exitCode\":-1,\"result\":\"\"}", SBX_PHASE_PROTOCOL, NULL},
-	    {200, "{\"exitCode\":\"0\"}", SBX_PHASE_PROTOCOL, NULL},
+	    {200, PRINTS("newer"), SBX_PHASE_PROTOCOL, NULL},
+	    {200, "{\"exitCode\":0,\"result\":5}", SBX_PHASE_PROTOCOL, NULL},
 	    {200, "{}", SBX_PHASE_PROTOCOL, NULL},
 	    {200, "<html>", SBX_PHASE_PROTOCOL, NULL}};
 	Drive drive;
 
-	section("start script: old files");
+	section("start script: no claim");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 	{
-		drive = clearing();
+		drive = claiming();
 		drive_answer(&drive, rows[i].status, rows[i].body);
-		gives_up(&drive, rows[i].phase, rows[i].status, rows[i].code, rows[i].body);
+		fails(&drive, rows[i].phase, rows[i].status, rows[i].code,
+		      SBX_ALLOCATION_UNKNOWN, "%d %s", rows[i].status, rows[i].body);
 		drive_end(&drive);
 	}
-	drive = clearing();
-	drive_no_answer(&drive, SBX_PHASE_CONNECT, false, false);
-	gives_up(&drive, SBX_PHASE_CONNECT, 0, NULL, "no connection");
+	drive = claiming();
+	drive_no_answer(&drive, SBX_PHASE_RECEIVE, true, true);
+	fails(&drive, SBX_PHASE_RECEIVE, 0, NULL, SBX_ALLOCATION_UNKNOWN, "no answer");
 	drive_end(&drive);
-	drive = clearing();
+	drive = claiming();
 	drive_expire(&drive);
 	ok(drive.want == SBX_OP_WANT_NOTHING && drive.op->failure.timed_out, "time over");
 	drive_end(&drive);
-	drive = clearing();
-	drive_answer(&drive, 401, "{}");
-	asks(&drive, "DELETE", SESSION, "401: the session is dropped");
+	drive = claiming();
 	drive_answer(&drive, 401, "{}");
 	asks(&drive, "GET", SANDBOX, "401: the control plane is asked");
 	drive_answer(&drive, 404, "{}");
 	fails(&drive, SBX_PHASE_REMOTE, 401, "SANDBOX_GONE", SBX_ALLOCATION_UNKNOWN,
 	      "gone");
+	drive_end(&drive);
+}
+
+/* --- the session --------------------------------------------------------- */
+
+static void
+session_refused(void)
+{
+	static const int statuses[] = {400, 404, 408, 429, 500, 502};
+	Drive drive;
+
+	section("start script: session");
+	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
+	{
+		drive = opening();
+		drive_answer(&drive, statuses[i], "");
+		fails(&drive, SBX_PHASE_REMOTE, statuses[i], NULL, SBX_ALLOCATION_UNKNOWN, "%d",
+		      statuses[i]);
+		drive_end(&drive);
+	}
+	drive = opening();
+	drive_no_answer(&drive, SBX_PHASE_RECEIVE, true, true);
+	fails(&drive, SBX_PHASE_RECEIVE, 0, NULL, SBX_ALLOCATION_UNKNOWN, "no answer");
+	drive_end(&drive);
+	drive = opening();
+	drive_expire(&drive);
+	ok(drive.want == SBX_OP_WANT_NOTHING && drive.op->failure.timed_out, "time over");
 	drive_end(&drive);
 }
 
@@ -304,19 +366,21 @@ command_refused(void)
 	{
 		drive = executing();
 		drive_answer(&drive, rows[i].status, rows[i].body);
-		gives_up(&drive, SBX_PHASE_REMOTE, rows[i].status, rows[i].code, rows[i].body);
+		fails(&drive, SBX_PHASE_REMOTE, rows[i].status, rows[i].code,
+		      SBX_ALLOCATION_UNKNOWN, "%d %s", rows[i].status, rows[i].body);
 		drive_end(&drive);
 	}
 	drive = executing();
 	drive_no_answer(&drive, SBX_PHASE_CONNECT, false, false);
-	gives_up(&drive, SBX_PHASE_CONNECT, 0, NULL, "never sent");
+	fails(&drive, SBX_PHASE_CONNECT, 0, NULL, SBX_ALLOCATION_UNKNOWN, "never sent");
 	ok(!drive.op->failure.request_sent, "never sent: and that is said");
 	drive_end(&drive);
 	drive = executing();
-	drive_answer(&drive, 400, "{}");
-	drive_no_answer(&drive, SBX_PHASE_RECEIVE, true, true);
-	fails(&drive, SBX_PHASE_REMOTE, 400, NULL, SBX_ALLOCATION_UNKNOWN,
-	      "dropping it fails: the refusal is told");
+	drive_answer(&drive, 401, "{}");
+	asks(&drive, "GET", SANDBOX, "401: the control plane is asked");
+	drive_answer(&drive, 404, "{}");
+	fails(&drive, SBX_PHASE_REMOTE, 401, "SANDBOX_GONE", SBX_ALLOCATION_UNKNOWN,
+	      "gone");
 	drive_end(&drive);
 	drive = executing();
 	drive_expire(&drive);
@@ -332,94 +396,85 @@ command_doubtful(void)
 {
 	static const struct
 	{
-		int status;
-		const char *body;
-	} rows[] = {{0, ""},
-	            {408, "{}"},
-	            {500, ""},
-	            {502, ""},
-	            {504, ""},
-	            {202, "<html>"},
-	            {202, "{}"},
-	            {202, "{\"cmdId\":5}"},
-	            {202, "{\"cmdId\":\"\"}"},
-	            {202, "{\"cmdId\":\"a/b\"}"},
-	            {204, ""}};
-	char *one = session_with("", NULL);
+		SbxHttpResponse response;
+		const char *what;
+	} rows[] = {
+	    {{.failed_phase = SBX_PHASE_RECEIVE, .request_sent = true}, "no answer"},
+	    {{.failed_phase = SBX_PHASE_RECEIVE, .request_sent = true, .too_large = true},
+	     "an answer that is too long"},
+	    {{.status = 202,
+	      .failed_phase = SBX_PHASE_RECEIVE,
+	      .request_sent = true,
+	      .too_large = true},
+	     "one that is too long and says 202"},
+	    {{.status = 302, .request_sent = true}, "another place"},
+	    {{.status = 408, .request_sent = true}, "408"},
+	    {{.status = 429, .request_sent = true}, "429"},
+	    {{.status = 500, .request_sent = true}, "500"},
+	    {{.status = 504, .request_sent = true}, "504"}};
+	static const char *const unnamed[] = {
+	    "<html>", "{}", "", "{\"cmdId\":5}", "{\"cmdId\":\"\"}", "{\"cmdId\":\"a/b\"}"};
+	Drive drive;
 
 	section("start script: doubt");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 	{
-		Drive drive = executing();
-
-		if (rows[i].status == 0)
-			drive_no_answer(&drive, SBX_PHASE_RECEIVE, true, false);
-		else
-			drive_answer(&drive, rows[i].status, rows[i].body);
-		asks(&drive, "GET", SESSION, "%d %s: the session knows", rows[i].status,
-		     rows[i].body);
-		drive_answer(&drive, 200, one);
-		is_started(&drive, "c1", true, "found");
+		drive = executing();
+		drive_response(&drive, rows[i].response);
+		asks(&drive, "POST", EXECUTE, "%s: its files know", rows[i].what);
+		drive_answer(&drive, 200, PRINTS("running"));
+		is_started(&drive, true, rows[i].what);
 		drive_end(&drive);
 	}
-	free(one);
+	for (size_t i = 0; i < sizeof(unnamed) / sizeof(unnamed[0]); i++)
+	{
+		drive = executing();
+		drive_answer(&drive, 202, unnamed[i]);
+		asks(&drive, "POST", EXECUTE, "202 %s: its files know", unnamed[i]);
+		drive_answer(&drive, 200, PRINTS("0"));
+		is_started(&drive, true, unnamed[i]);
+		drive_end(&drive);
+	}
 }
-
-/* --- what is in the session? --------------------------------------------- */
 
 static void
 reconciled(void)
 {
-	char *one = session_with("", NULL);
-	char *two = session_with("", "sleep 1");
-	char *twice = session_with("", "");
-	char *other = session_with("sleep 1", NULL);
-	const char *const others[] = {two, twice, other};
-	Drive drive = comparing();
+	static const char *const none[] = {PRINTS("claimed"), PRINTS("nothing"),
+	                                   PRINTS("another"), "<html>", "{}"};
+	Drive drive = checking();
 
 	section("start script: lost answer");
-	drive_answer(&drive, 200, "{\"sessionId\":\"run-1\",\"commands\":[]}");
+	ok(drive.op->request.repeatable, "asking changes nothing");
+	drive_answer(&drive, 200, PRINTS("claimed"));
 	pauses(&drive, 1000, "not there yet");
 	drive_pause_over(&drive);
 	drive_answer(&drive, 503, "");
 	pauses(&drive, 1000, "not seen");
 	drive_pause_over(&drive);
-	drive_answer(&drive, 200, one);
-	is_started(&drive, "c1", true, "there at the third look");
+	drive_answer(&drive, 200, PRINTS("lost"));
+	is_started(&drive, true, "there at the third look");
 	drive_end(&drive);
-
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
 	{
-		drive = comparing();
-		answer_looks(&drive, 200, others[i]);
-		fails(&drive, SBX_PHASE_RECEIVE, 0, NULL, SBX_ALLOCATION_UNKNOWN,
-		      "case %zu: exactly one that says the same, or none is adopted", i);
-		ok(drive.op->failure.request_sent, "case %zu: it may be running", i);
+		drive = checking();
+		answer_looks(&drive, "POST", EXECUTE, 200, none[i]);
+		fails(&drive, SBX_PHASE_RECEIVE, 0, NULL, SBX_ALLOCATION_UNKNOWN, "%s",
+		      none[i]);
+		ok(drive.op->failure.request_sent, "%s: it may be running", none[i]);
 		drive_end(&drive);
 	}
-	drive = comparing();
-	answer_looks(&drive, 200, "{\"sessionId\":\"run-1\",\"commands\":[]}");
-	gives_up(&drive, SBX_PHASE_RECEIVE, 0, NULL, "none");
+	drive = checking();
+	answer_looks(&drive, "POST", EXECUTE, 502, "");
+	fails(&drive, SBX_PHASE_RECEIVE, 0, NULL, SBX_ALLOCATION_UNKNOWN, "never seen");
 	drive_end(&drive);
-	drive = comparing();
-	answer_looks(&drive, 502, "");
-	fails(&drive, SBX_PHASE_RECEIVE, 0, NULL, SBX_ALLOCATION_UNKNOWN,
-	      "never seen: it may be running, so nothing is dropped");
-	drive_end(&drive);
-	drive = comparing();
-	answer_looks(&drive, 200, "{\"commands\":{}}");
-	fails(&drive, SBX_PHASE_RECEIVE, 0, NULL, SBX_ALLOCATION_UNKNOWN,
-	      "commands of another type: not seen");
-	drive_end(&drive);
-	drive = comparing();
+	drive = checking();
 	drive_expire(&drive);
 	fails(&drive, SBX_PHASE_RECEIVE, 0, NULL, SBX_ALLOCATION_UNKNOWN, "time over");
 	drive_end(&drive);
-	free(one);
-	free(two);
-	free(twice);
-	free(other);
 }
+
+/* --- what is in a session that was there? --------------------------------- */
 
 /* A text that only begins like ours is another. */
 static void
@@ -465,61 +520,60 @@ almost_ours(void)
 }
 
 static void
-used_again(void)
+old_session(void)
 {
 	char *one = session_with("", NULL);
-	char *two = session_with("", "sleep 1");
+	char *two = session_with("sleep 1", "");
 	char *other = session_with("sleep 1", NULL);
 	Drive drive = in_old_session();
 
-	section("start script: used again");
+	section("start script: old session");
 	asks(&drive, "GET", SESSION, "409: what is in it?");
 	ok(drive.op->request.max_response > strlen(one), "the text fits");
 	drive_answer(&drive, 200, one);
-	is_started(&drive, "c1", true, "the same input: what is there");
+	is_started(&drive, true, "the same input: what is there");
+	drive_end(&drive);
+	drive = in_old_session();
+	drive_answer(&drive, 200, two);
+	is_started(&drive, true, "behind another");
 	drive_end(&drive);
 	drive = in_old_session();
 	drive_answer(&drive, 200, other);
 	fails(&drive, SBX_PHASE_REMOTE, 200, "SESSION_IN_USE", SBX_ALLOCATION_UNKNOWN,
 	      "another text");
 	drive_end(&drive);
-	drive = in_old_session();
-	drive_answer(&drive, 200, two);
-	fails(&drive, SBX_PHASE_REMOTE, 200, "SESSION_IN_USE", SBX_ALLOCATION_UNKNOWN,
-	      "two commands");
-	drive_end(&drive);
 
 	/* Made by a start that got no further. */
 	drive = in_old_session();
 	drive_answer(&drive, 200, "{\"commands\":[]}");
-	asks(&drive, "POST", EXECUTE, "an empty one is used");
-	drive_answer(&drive, 200, CLEARED);
-	asks(&drive, "POST", SESSION "/exec", "an empty one: executed");
+	asks(&drive, "POST", SESSION "/exec", "an empty one is used");
 	drive_answer(&drive, 202, "{\"cmdId\":\"c1\"}");
-	is_started(&drive, "c1", false, "in an empty session");
-	drive_end(&drive);
-	drive = in_old_session();
-	drive_answer(&drive, 200, "{\"commands\":[]}");
-	drive_answer(&drive, 200, CLEARED);
-	drive_answer(&drive, 400, "{}");
-	fails(&drive, SBX_PHASE_REMOTE, 400, NULL, SBX_ALLOCATION_UNKNOWN,
-	      "refused: a session that is not ours alone is not dropped");
+	is_started(&drive, false, "in an empty session");
 	drive_end(&drive);
 
 	drive = in_old_session();
-	answer_looks(&drive, 404, "{}");
+	answer_looks(&drive, "GET", SESSION, 503, "{}");
+	fails(&drive, SBX_PHASE_REMOTE, 503, NULL, SBX_ALLOCATION_UNKNOWN, "never seen");
+	drive_end(&drive);
+	drive = in_old_session();
+	drive_answer(&drive, 404, "{}");
 	fails(&drive, SBX_PHASE_REMOTE, 404, NULL, SBX_ALLOCATION_UNKNOWN, "vanished");
 	drive_end(&drive);
 	drive = in_old_session();
-	answer_looks(&drive, 401, "{}");
+	drive_answer(&drive, 401, "{}");
 	asks(&drive, "GET", SANDBOX, "401: the control plane is asked");
 	drive_answer(&drive, 404, "{}");
 	fails(&drive, SBX_PHASE_REMOTE, 401, "SANDBOX_GONE", SBX_ALLOCATION_UNKNOWN,
 	      "gone");
 	drive_end(&drive);
 	drive = in_old_session();
-	answer_looks(&drive, 200, "<html>");
+	drive_answer(&drive, 200, "<html>");
 	fails(&drive, SBX_PHASE_PROTOCOL, 200, NULL, SBX_ALLOCATION_UNKNOWN, "web page");
+	drive_end(&drive);
+	drive = in_old_session();
+	drive_answer(&drive, 200, "{\"commands\":{}}");
+	fails(&drive, SBX_PHASE_PROTOCOL, 200, NULL, SBX_ALLOCATION_UNKNOWN,
+	      "commands of another type");
 	drive_end(&drive);
 	free(one);
 	free(two);
@@ -530,12 +584,14 @@ void
 test_daytona_background(void)
 {
 	path();
+	fingerprints();
 	impossible();
+	claims();
+	not_claimed();
 	session_refused();
-	not_cleared();
 	command_refused();
 	command_doubtful();
 	reconciled();
 	almost_ours();
-	used_again();
+	old_session();
 }

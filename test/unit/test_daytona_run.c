@@ -259,8 +259,9 @@ kills(const Drive *drive, const char *what)
 	asks(drive, "POST", SANDBOX_BOX "/process/execute", "%s: the group is killed",
 	     what);
 	is_text(drive->op->request.body,
-	        "{\"command\":\"sbx_pid=$(cat /tmp/.run-1) && [ -n \\\"$sbx_pid\\\" ] && "
-	        "rm -f /tmp/.run-1 && kill -9 \\\"-$sbx_pid\\\"\",\"timeout\":5}",
+	        "{\"command\":\"sbx_pid=$(cat /tmp/.sbx-run-run-1) && [ -n "
+	        "\\\"$sbx_pid\\\" ] && "
+	        "rm -f /tmp/.sbx-run-run-1 && kill -9 \\\"-$sbx_pid\\\"\",\"timeout\":5}",
 	        "%s: by its id", what);
 	ok(drive->op->request.repeatable, "%s: twice does no harm", what);
 }

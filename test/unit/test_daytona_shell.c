@@ -222,7 +222,7 @@ named_group(void)
 	char path[100];
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/tmp/.%s", shell_run_id);
+	snprintf(path, sizeof(path), SBX_SCRIPT_FILE "%s", shell_run_id);
 	file = fopen(path, "r");
 	if (file == NULL)
 		return 0;

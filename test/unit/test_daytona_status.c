@@ -8,9 +8,7 @@
 #include "unit.h"
 
 #define SESSION SANDBOX_BOX "/process/session/run-1"
-#define COMMAND SESSION "/command/c1"
 #define EXECUTE SANDBOX_BOX "/process/execute"
-#define RUNS    "{\"id\":\"c1\",\"command\":\"x\"}"
 
 static const SbxTarget target = {.sandbox_id = ID};
 
@@ -30,13 +28,17 @@ asking_status(void)
 	                                             script_of(100)));
 }
 
-/* The session does not know its end: the sandbox is asked. */
+/* One that the sandbox has answered with this. */
 static Drive
-asking_sandbox(bool session_lost)
+told(const char *result)
 {
 	Drive drive = asking_status();
+	json_t *object = json_pack("{s:i,s:s}", "exitCode", 0, "result", result);
+	char *body = json_dumps(object, 0);
 
-	drive_answer(&drive, session_lost ? 404 : 200, session_lost ? "{}" : RUNS);
+	drive_answer(&drive, 200, body);
+	free(body);
+	json_decref(object);
 	return drive;
 }
 
@@ -48,195 +50,136 @@ status_is(const Drive *drive, bool has_ended, int exit_code, const char *what)
 	if (!ok(drive->want == SBX_OP_WANT_NOTHING && drive->op->succeeded, "%s", what))
 		return;
 	ok(status->has_ended == has_ended, "%s: %s", what, has_ended ? "ended" : "runs");
-	is_number(status->exit_code, exit_code, "%s: exit code", what);
+	if (has_ended)
+		is_number(status->exit_code, exit_code, "%s: exit code", what);
 }
 
 /* --- status -------------------------------------------------------------- */
 
 static void
-session_knows(void)
-{
-	static const struct
-	{
-		int status;
-		const char *body;
-	} rows[] = {{204, ""}, {404, "{}"}, {500, ""}, {401, "{}"}};
-	static const int codes[] = {0, 1, 3, 255};
-	Drive drive = asking_status();
-
-	section("status: session");
-	asks(&drive, "GET", COMMAND, "the session is asked");
-	is_number(drive.op->timeout_ms, 30000, "time");
-	is_text(drive.op->operation, "scriptStatus", "operation name");
-	drive_recorded(&drive, "session_command_status");
-	asks(&drive, "DELETE", SESSION, "ended: its shell is not needed any more");
-	drive_answer(&drive, 204, "");
-	status_is(&drive, true, 0, "as recorded");
-	drive_end(&drive);
-	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
-	{
-		char body[60];
-
-		snprintf(body, sizeof(body), "{\"id\":\"c1\",\"exitCode\":%d}", codes[i]);
-		drive = asking_status();
-		drive_answer(&drive, 200, body);
-		drive_answer(&drive, rows[i].status, rows[i].body);
-		status_is(&drive, true, codes[i], "whatever tidying up meets");
-		drive_end(&drive);
-	}
-	drive = asking_status();
-	drive_answer(&drive, 200, "{\"exitCode\":3}");
-	drive_expire(&drive);
-	status_is(&drive, true, 3, "time over while tidying up");
-	drive_end(&drive);
-	drive = asking_status();
-	drive_answer(&drive, 200, "{\"exitCode\":3}");
-	drive_no_answer(&drive, SBX_PHASE_RECEIVE, true, true);
-	status_is(&drive, true, 3, "no answer while tidying up");
-	drive_end(&drive);
-}
-
-static void
-session_does_not_know(void)
-{
-	static const char *const bodies[] = {RUNS,
-	                                     "{}",
-	                                     "{\"exitCode\":null}",
-	                                     "{\"exitCode\":\"3\"}",
-	                                     "{\"exitCode\":3.5}",
-	                                     "{\"exitCode\":-1}",
-	                                     "{\"exitCode\":256}",
-	                                     "{\"exitCode\":[0]}"};
-	static const struct
-	{
-		int status;
-		const char *body;
-		SbxPhase phase;
-		const char *code;
-	} rows[] = {
-	    {200, "<html>", SBX_PHASE_PROTOCOL, NULL},
-	    {200, "[]", SBX_PHASE_PROTOCOL, NULL},
-	    {200, "", SBX_PHASE_PROTOCOL, NULL},
-	    {400, "{\"message\":\"no IP address found\"}", SBX_PHASE_REMOTE, "NOT_STARTED"},
-	    {400, "{}", SBX_PHASE_REMOTE, NULL},
-	    {403, "{}", SBX_PHASE_REMOTE, NULL},
-	    {429, "{}", SBX_PHASE_REMOTE, NULL},
-	    {500, "", SBX_PHASE_REMOTE, NULL},
-	    {502, "", SBX_PHASE_REMOTE, NULL}};
-	Drive drive;
-
-	section("status: session");
-	for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++)
-	{
-		drive = asking_status();
-		drive_answer(&drive, 200, bodies[i]);
-		asks(&drive, "POST", EXECUTE, "%s: no exit code, so the files are asked",
-		     bodies[i]);
-		ok(drive.op->request.repeatable, "a plain read");
-		drive_end(&drive);
-	}
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-	{
-		drive = asking_status();
-		drive_answer(&drive, rows[i].status, rows[i].body);
-		fails(&drive, rows[i].phase, rows[i].status, rows[i].code,
-		      SBX_ALLOCATION_UNKNOWN, "%d %s", rows[i].status, rows[i].body);
-		drive_end(&drive);
-	}
-	drive = asking_status();
-	drive_no_answer(&drive, SBX_PHASE_RECEIVE, true, true);
-	fails(&drive, SBX_PHASE_RECEIVE, 0, NULL, SBX_ALLOCATION_UNKNOWN, "no answer");
-	drive_end(&drive);
-	drive = asking_status();
-	drive_expire(&drive);
-	ok(drive.want == SBX_OP_WANT_NOTHING && drive.op->failure.timed_out, "time over");
-	drive_end(&drive);
-}
-
-/* A result that is no status, whether or not the session is known. */
-static void
-garbage(const char *result, size_t length)
-{
-	json_t *object = json_pack("{s:i,s:s%}", "exitCode", 0, "result", result, length);
-	char *body = json_dumps(object, 0);
-
-	for (int lost = 0; lost < 2; lost++)
-	{
-		Drive drive = asking_sandbox(lost);
-
-		drive_answer(&drive, 200, body);
-		fails(&drive, SBX_PHASE_PROTOCOL, 200, NULL, SBX_ALLOCATION_UNKNOWN,
-		      "%s, session %s", body, lost ? "lost" : "known");
-		drive_end(&drive);
-	}
-	free(body);
-	json_decref(object);
-}
-
-static void
-files_know(void)
+ended(void)
 {
 	static const struct
 	{
 		const char *result;
 		int exit_code;
 	} rows[] = {{"0\n", 0}, {"3", 3}, {"255\n", 255}, {"012\n", 12}, {"000", 0}};
-	static const char *const bad[] = {
-	    "256\n",      "-1\n",    "12a\n", "0123\n",   "",
-	    "\n",         " 3\n",    "+3",    "3\n\n",    "3\r\n",
-	    "0x1",        "1e1",     "3 4\n", "run",      "lostx",
-	    "running\nx", "RUNNING", "no",    "nothing ", "99999999999999999999"};
-	Drive drive;
+	static const struct
+	{
+		int status;
+		const char *body;
+	} closings[] = {{204, ""}, {404, "{}"}, {500, ""}, {401, "{}"}};
+	Drive drive = asking_status();
 
-	section("status: files");
+	section("status: ended");
+	asks(&drive, "POST", EXECUTE, "the sandbox is asked");
+	ok(drive.op->request.repeatable, "a plain read");
+	is_number(drive.op->timeout_ms, 30000, "time");
+	is_text(drive.op->operation, "scriptStatus", "operation name");
+	drive_end(&drive);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 	{
-		json_t *object =
-		    json_pack("{s:i,s:s}", "exitCode", 0, "result", rows[i].result);
-		char *body = json_dumps(object, 0);
-
-		drive = asking_sandbox(true);
-		drive_answer(&drive, 200, body);
-		status_is(&drive, true, rows[i].exit_code, body);
-		drive_end(&drive);
-
-		drive = asking_sandbox(false);
-		drive_answer(&drive, 200, body);
-		asks(&drive, "DELETE", SESSION, "a session that is known is dropped");
+		drive = told(rows[i].result);
+		asks(&drive, "DELETE", SESSION, "ended: its shell is not needed any more");
 		drive_answer(&drive, 204, "");
-		status_is(&drive, true, rows[i].exit_code, body);
+		status_is(&drive, true, rows[i].exit_code, rows[i].result);
 		drive_end(&drive);
-		free(body);
-		json_decref(object);
 	}
+	for (size_t i = 0; i < sizeof(closings) / sizeof(closings[0]); i++)
+	{
+		drive = told("3\n");
+		drive_answer(&drive, closings[i].status, closings[i].body);
+		status_is(&drive, true, 3, "whatever tidying up meets");
+		drive_end(&drive);
+	}
+	drive = told("3\n");
+	drive_expire(&drive);
+	status_is(&drive, true, 3, "time over while tidying up");
+	drive_end(&drive);
+	drive = told("3\n");
+	drive_no_answer(&drive, SBX_PHASE_RECEIVE, true, true);
+	status_is(&drive, true, 3, "no answer while tidying up");
+	drive_end(&drive);
+}
+
+/* A result that is no status. */
+static void
+garbage(const char *result, size_t length)
+{
+	json_t *object = json_pack("{s:i,s:s%}", "exitCode", 0, "result", result, length);
+	char *body = json_dumps(object, 0);
+	Drive drive = asking_status();
+
+	drive_answer(&drive, 200, body);
+	fails(&drive, SBX_PHASE_PROTOCOL, 200, NULL, SBX_ALLOCATION_UNKNOWN, "%s", body);
+	drive_end(&drive);
+	free(body);
+	json_decref(object);
+}
+
+static void
+words(void)
+{
+	static const char *const bad[] = {"256\n",  "-1\n",       "12a\n",
+	                                  "0123\n", "",           "\n",
+	                                  " 3\n",   "+3",         "3\n\n",
+	                                  "3\r\n",  "0x1",        "1e1",
+	                                  "3 4\n",  "run",        "lostx",
+	                                  "new\n",  "running\nx", "RUNNING",
+	                                  "no",     "nothing ",   "99999999999999999999"};
+	static const struct
+	{
+		const char *word;
+		const char *code;
+	} ends[] = {{"lost\n", "SCRIPT_LOST"},
+	            {"nothing\n", "SCRIPT_UNKNOWN"},
+	            {"another\n", "SCRIPT_UNKNOWN"}};
+	Drive drive;
+
+	section("status: words");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		garbage(bad[i], strlen(bad[i]));
 	garbage("3\0", 2);
 	garbage("lost\0x", 6);
-
-	drive = asking_sandbox(true);
-	drive_answer(&drive, 200, "{\"exitCode\":0,\"result\":\"running\\n\"}");
-	status_is(&drive, false, 0, "runs, session lost");
+	drive = told("running\n");
+	status_is(&drive, false, 0, "runs");
 	drive_end(&drive);
-	drive = asking_sandbox(false);
-	drive_answer(&drive, 200, "{\"exitCode\":0,\"result\":\"running\\n\"}");
-	status_is(&drive, false, 0, "runs, session known");
-	drive_end(&drive);
-	drive = asking_sandbox(false);
-	drive_answer(&drive, 200, "{\"exitCode\":0,\"result\":\"nothing\\n\"}");
-	status_is(&drive, false, 0, "the session has not got to it yet");
-	drive_end(&drive);
-	drive = asking_sandbox(true);
-	drive_answer(&drive, 200, "{\"exitCode\":0,\"result\":\"nothing\\n\"}");
-	fails(&drive, SBX_PHASE_REMOTE, 200, "SCRIPT_UNKNOWN", SBX_ALLOCATION_UNKNOWN,
-	      "no trace and no session");
-	drive_end(&drive);
-	for (int lost = 0; lost < 2; lost++)
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 	{
-		drive = asking_sandbox(lost);
-		drive_answer(&drive, 200, "{\"exitCode\":0,\"result\":\"lost\\n\"}");
-		fails(&drive, SBX_PHASE_REMOTE, 200, "SCRIPT_LOST", SBX_ALLOCATION_UNKNOWN,
-		      "can never end");
+		drive = told(ends[i].word);
+		fails(&drive, SBX_PHASE_REMOTE, 200, ends[i].code, SBX_ALLOCATION_UNKNOWN, "%s",
+		      ends[i].word);
+		drive_end(&drive);
+	}
+}
+
+/* Claimed, and not begun: its session tells whether it ever will. */
+static void
+not_begun(void)
+{
+	static const struct
+	{
+		int status;
+		const char *body;
+		const char *code;
+	} rows[] = {{404, "{\"message\":\"session not found\"}", "SCRIPT_LOST"},
+	            {404, "{\"message\":\"sandbox container not found\"}", "NOT_STARTED"},
+	            {400, "{\"message\":\"no IP address found\"}", "NOT_STARTED"},
+	            {400, "{}", NULL},
+	            {502, "", NULL}};
+	Drive drive = told("claimed\n");
+
+	section("status: not begun");
+	asks(&drive, "GET", SESSION, "is its session there?");
+	drive_answer(&drive, 200, "{\"sessionId\":\"run-1\",\"commands\":[]}");
+	status_is(&drive, false, 0, "it will begin");
+	drive_end(&drive);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	{
+		drive = told("claimed\n");
+		drive_answer(&drive, rows[i].status, rows[i].body);
+		fails(&drive, SBX_PHASE_REMOTE, rows[i].status, rows[i].code,
+		      SBX_ALLOCATION_UNKNOWN, "%d %s", rows[i].status, rows[i].body);
 		drive_end(&drive);
 	}
 }
@@ -265,19 +208,19 @@ files_fail(void)
 	section("status: files");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 	{
-		drive = asking_sandbox(i % 2 == 0);
+		drive = asking_status();
 		drive_answer(&drive, rows[i].status, rows[i].body);
 		fails(&drive, rows[i].phase, rows[i].status, rows[i].code,
 		      SBX_ALLOCATION_UNKNOWN, "%d %s", rows[i].status, rows[i].body);
 		drive_end(&drive);
 	}
-	drive = asking_sandbox(true);
+	drive = asking_status();
 	drive_answer(&drive, 401, "{}");
 	drive_answer(&drive, 404, "{}");
 	fails(&drive, SBX_PHASE_REMOTE, 401, "SANDBOX_GONE", SBX_ALLOCATION_UNKNOWN,
 	      "gone");
 	drive_end(&drive);
-	drive = asking_sandbox(true);
+	drive = asking_status();
 	drive_expire(&drive);
 	ok(drive.want == SBX_OP_WANT_NOTHING && drive.op->failure.timed_out, "time over");
 	drive_end(&drive);
@@ -287,8 +230,9 @@ static void
 impossible(void)
 {
 	static const SbxScriptTarget bad[] = {
-	    {"a/b", "c1", 1}, {"run-1", "c/1", 1}, {"", "c1", 1},   {"run-1", "..", 1},
-	    {NULL, "c1", 1},  {"run-1", NULL, 1},  {"a b", "c1", 1}};
+	    {"a/b", "c1", 1},   {"run-1", "c/1", 1}, {"", "c1", 1},
+	    {"run-1", "..", 1}, {"a.b", "c1", 1},    {"run-1", "c.1", 1},
+	    {NULL, "c1", 1},    {"run-1", NULL, 1},  {"a b", "c1", 1}};
 	Drive drive;
 
 	section("asking: impossible");
@@ -308,13 +252,10 @@ impossible(void)
 /* --- logs ---------------------------------------------------------------- */
 
 static Drive
-reading_out(size_t max_stream, bool session_lost)
+reading_out(size_t max_stream)
 {
-	Drive drive = opened(sbx_kind_daytona.script_logs(account_reset(&account), &target,
-	                                                  script_of(max_stream)));
-
-	drive_answer(&drive, session_lost ? 404 : 200, session_lost ? "{}" : RUNS);
-	return drive;
+	return opened(sbx_kind_daytona.script_logs(account_reset(&account), &target,
+	                                           script_of(max_stream)));
 }
 
 static bool
@@ -332,7 +273,7 @@ static void
 log_is(size_t max_stream, const char *out_body, const char *err_body, const char *out,
        const char *err, const char *both, bool truncated, const char *what)
 {
-	Drive drive = reading_out(max_stream, false);
+	Drive drive = reading_out(max_stream);
 	const SbxRunResult *result;
 
 	drive_answer(&drive, 200, out_body);
@@ -354,28 +295,27 @@ log_is(size_t max_stream, const char *out_body, const char *err_body, const char
 static void
 log_requests(void)
 {
-	Drive drive = opened(
-	    sbx_kind_daytona.script_logs(account_reset(&account), &target, script_of(100)));
+	Drive drive = reading_out(100);
 
 	section("logs");
-	asks(&drive, "GET", COMMAND, "is there such a script?");
 	is_text(drive.op->operation, "scriptLogs", "operation name");
-	drive_answer(&drive, 200, RUNS);
 	asks(&drive, "POST", EXECUTE, "standard output");
-	is_text(drive.op->request.body,
-	        "{\"command\":\"head -c 101 /tmp/.run-1.out 2>/dev/null || [ -d "
-	        "/tmp/.run-1.claim ]\",\"timeout\":8}",
-	        "one byte more than is kept");
+	is_text(
+	    drive.op->request.body,
+	    "{\"command\":\"[ \\\"$(readlink /tmp/.sbx-run-run-1.claim)\\\" = c1 ] && "
+	    "{ head -c 101 /tmp/.sbx-run-run-1.out 2>/dev/null || :; }\",\"timeout\":8}",
+	    "one byte more than is kept");
 	is_number((int64_t) drive.op->request.max_response, 800 + 64 * 1024, "room for it");
 	ok(drive.op->request.repeatable, "a plain read");
 	drive_answer(&drive, 200, RESULT("a"));
 	asks(&drive, "POST", EXECUTE, "standard error");
-	is_text(drive.op->request.body,
-	        "{\"command\":\"head -c 101 /tmp/.run-1.err 2>/dev/null || [ -d "
-	        "/tmp/.run-1.claim ]\",\"timeout\":8}",
-	        "its file");
+	is_text(
+	    drive.op->request.body,
+	    "{\"command\":\"[ \\\"$(readlink /tmp/.sbx-run-run-1.claim)\\\" = c1 ] && "
+	    "{ head -c 101 /tmp/.sbx-run-run-1.err 2>/dev/null || :; }\",\"timeout\":8}",
+	    "its file");
 	drive_end(&drive);
-	drive = reading_out(SIZE_MAX, false);
+	drive = reading_out(SIZE_MAX);
 	ok(drive.op->request.max_response == SIZE_MAX,
 	   "an endless limit does not overflow");
 	drive_end(&drive);
@@ -384,15 +324,13 @@ log_requests(void)
 static void
 log_streams(void)
 {
-	Drive drive = reading_out(3, true);
+	Drive drive = reading_out(3);
 	const SbxRunResult *result;
 
 	section("logs");
 	log_is(9, RESULT("a\\n"), RESULT("b\\n"), "a\n", "b\n", "a\nb\n", false, "both");
 	log_is(9, RESULT("a"), RESULT("b"), "a", "b", "a\nb", false, "no line ends");
 	log_is(9, RESULT(""), RESULT(""), "", "", "", false, "nothing yet");
-	log_is(9, MISSING, MISSING, "", "", "", false, "no files yet, session known");
-	log_is(9, RESULT("a"), MISSING, "a", "", "a", false, "one file");
 	log_is(3, RESULT("abc"), RESULT(""), "abc", "", "abc", false, "exactly full");
 	log_is(3, RESULT("abcd"), RESULT(""), "abc", "", "abc", true, "cut");
 	log_is(3, RESULT("a"), RESULT("abcd"), "a", "abc", "a\nabc", true, "errors cut");
@@ -410,7 +348,7 @@ log_streams(void)
 	ok(drive.op->succeeded &&
 	       is_stream(result->stdout_text, result->stdout_length, "a\0b", 3) &&
 	       is_stream(result->stderr_text, result->stderr_length, "\0", 1),
-	   "a byte 0 is kept; a lost session has files, too");
+	   "a byte 0 is kept");
 	drive_end(&drive);
 }
 
@@ -443,7 +381,7 @@ log_fails(void)
 
 		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		{
-			drive = reading_out(9, false);
+			drive = reading_out(9);
 			if (which == 1)
 				drive_answer(&drive, 200, RESULT("a"));
 			drive_answer(&drive, rows[i].status, rows[i].body);
@@ -452,14 +390,14 @@ log_fails(void)
 			      rows[i].body);
 			drive_end(&drive);
 		}
-		drive = reading_out(9, true);
+		drive = reading_out(9);
 		if (which == 1)
 			drive_answer(&drive, 200, RESULT("a"));
 		drive_answer(&drive, 200, MISSING);
 		fails(&drive, SBX_PHASE_REMOTE, 200, "SCRIPT_UNKNOWN", SBX_ALLOCATION_UNKNOWN,
-		      "%s: no file and no session", stream);
+		      "%s: no such script", stream);
 		drive_end(&drive);
-		drive = reading_out(9, false);
+		drive = reading_out(9);
 		if (which == 1)
 			drive_answer(&drive, 200, RESULT("a"));
 		drive_response(&drive, (SbxHttpResponse){.failed_phase = SBX_PHASE_RECEIVE,
@@ -468,7 +406,7 @@ log_fails(void)
 		fails(&drive, SBX_PHASE_RECEIVE, 0, NULL, SBX_ALLOCATION_UNKNOWN,
 		      "%s: too large", stream);
 		drive_end(&drive);
-		drive = reading_out(9, false);
+		drive = reading_out(9);
 		if (which == 1)
 			drive_answer(&drive, 200, RESULT("a"));
 		drive_expire(&drive);
@@ -482,9 +420,9 @@ log_fails(void)
 void
 test_daytona_status(void)
 {
-	session_knows();
-	session_does_not_know();
-	files_know();
+	ended();
+	words();
+	not_begun();
 	files_fail();
 	impossible();
 	log_requests();

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +18,7 @@ static SbxArena arena;
 static void
 beside(char *path, const char *suffix)
 {
-	snprintf(path, 100, "/tmp/.%s%s", shell_run_id, suffix);
+	snprintf(path, 100, SBX_SCRIPT_FILE "%s%s", shell_run_id, suffix);
 }
 
 /* A file beside the script; false when there is none. */
@@ -55,10 +56,27 @@ piped(const char *shell, const char *text)
 	return shell_piped(shell, text);
 }
 
-static ShellRun
-clear(const char *shell)
+#define FINGERPRINT "0123456789abcdef"
+
+/* As in a new sandbox. */
+static void
+clear(void)
 {
-	return piped(shell, sbx_script_clear_text(&arena, shell_run_id));
+	char line[300];
+
+	snprintf(line, sizeof(line), "rm -rf " SBX_SCRIPT_FILE "%s*", shell_run_id);
+	ok(system(line) == 0, "cleared");
+}
+
+static void
+claim_says(const char *shell, const char *fingerprint, const char *expected,
+           const char *what)
+{
+	ShellRun ran =
+	    piped(shell, sbx_script_claim_text(&arena, shell_run_id, fingerprint));
+
+	is_text(ran.out, expected, "%s: claim: %s", shell, what);
+	is_text(ran.err, "", "%s: claim: %s: silent", shell, what);
 }
 
 static ShellRun
@@ -70,7 +88,8 @@ in_background(const char *shell, const SbxRunInput *input)
 static void
 status_is(const char *shell, const char *expected, const char *what)
 {
-	ShellRun ran = piped(shell, sbx_script_status_text(&arena, shell_run_id));
+	ShellRun ran =
+	    piped(shell, sbx_script_status_text(&arena, shell_run_id, FINGERPRINT));
 
 	is_text(ran.out, expected, "%s: status: %s", shell, what);
 	is_text(ran.err, "", "%s: status: %s: silent", shell, what);
@@ -79,7 +98,53 @@ status_is(const char *shell, const char *expected, const char *what)
 static ShellRun
 read_log(const char *shell, bool of_errors, size_t maximum)
 {
-	return piped(shell, sbx_script_log_text(&arena, shell_run_id, of_errors, maximum));
+	return piped(shell, sbx_script_log_text(&arena, shell_run_id, FINGERPRINT,
+	                                        of_errors, maximum));
+}
+
+/* The group that the script names once it runs. */
+static pid_t
+named_group(void)
+{
+	char text[100];
+
+	for (int i = 0; i < 5000; i++)
+	{
+		if (left("", text, sizeof(text)) && atoi(text) > 0)
+			return (pid_t) atoi(text);
+		usleep(1000);
+	}
+	return 0;
+}
+
+/* The shell of a session, with a text that takes its time. */
+static pid_t
+start_daemon(const char *shell, const char *text)
+{
+	pid_t daemon = fork();
+
+	if (daemon == 0)
+	{
+		setpgid(0, 0);
+		shell_source(shell, text);
+		_exit(0);
+	}
+	setpgid(daemon, daemon);
+	return daemon;
+}
+
+/* What the text waits for; gone again once it has seen it. */
+static void
+let_go(pid_t daemon)
+{
+	char path[200];
+	FILE *file;
+
+	shell_path(path, "go");
+	file = fopen(path, "w");
+	ok(file != NULL && fclose(file) == 0, "let go");
+	waitpid(daemon, NULL, 0);
+	unlink(path);
 }
 
 /* --- background ---------------------------------------------------------- */
@@ -91,7 +156,8 @@ background(const char *shell, const char *programs)
 	char text[4096];
 	ShellRun ran;
 
-	clear(shell);
+	clear();
+	claim_says(shell, FINGERPRINT, "new\n", "nobody has it");
 	ran = in_background(shell, &input);
 	ok(ran.noted && ran.exit_code == 3 && ran.out[0] == '\0' && ran.err[0] == '\0',
 	   "%s, %s: the session's shell lives, and is told the code alone", shell,
@@ -107,10 +173,9 @@ background(const char *shell, const char *programs)
 	is_number(mode_of(".out"), 0600, "%s, %s: output for nobody else", shell, programs);
 	is_number(mode_of(".err"), 0600, "%s, %s: errors for nobody else", shell, programs);
 	status_is(shell, "3\n", "ended");
-	ok(clear(shell).exit_code == 0 && !left(".out", text, sizeof(text)) &&
-	       !left(".err", text, sizeof(text)) && !left(".exit", text, sizeof(text)),
-	   "%s, %s: cleared", shell, programs);
-	ok(clear(shell).exit_code == 0, "%s, %s: nothing to clear", shell, programs);
+	claim_says(shell, FINGERPRINT, "3\n", "the same again");
+	claim_says(shell, "0123456789abcdee", "another\n", "another");
+	clear();
 }
 
 static void
@@ -130,14 +195,15 @@ background_scripts(const char *shell)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 	{
-		clear(shell);
+		clear();
 		input = shell_input(rows[i].command);
 		ran = in_background(shell, &input);
 		left(".exit", text, sizeof(text));
 		ok(ran.noted && strcmp(text, rows[i].code) == 0, "%s: '%s' ends with %d", shell,
 		   rows[i].command, atoi(rows[i].code));
 	}
-	clear(shell);
+	clear();
+	claim_says(shell, FINGERPRINT, "new\n", "a long script");
 	memset(long_text, '\n', 200000);
 	strcpy(long_text + 200000 - 30, "echo long; exit 6");
 	input = shell_input(long_text);
@@ -145,7 +211,7 @@ background_scripts(const char *shell)
 	left(".out", text, sizeof(text));
 	is_text(text, "long\n", "%s: a long script", shell);
 	status_is(shell, "6\n", "a long script");
-	clear(shell);
+	clear();
 	free(long_text);
 }
 
@@ -156,7 +222,8 @@ outlived(const char *shell)
 	char text[100];
 	pid_t child;
 
-	clear(shell);
+	clear();
+	claim_says(shell, FINGERPRINT, "new\n", "one that leaves a process");
 	in_background(shell, &input);
 	left(".out", text, sizeof(text));
 	child = (pid_t) atoi(text);
@@ -164,7 +231,7 @@ outlived(const char *shell)
 	status_is(shell, "0\n", "ended all the same");
 	if (child > 0)
 		kill(child, SIGKILL);
-	clear(shell);
+	clear();
 }
 
 /* Without a place for its files it does not run, and that is no success. */
@@ -180,10 +247,10 @@ no_place(const char *shell)
 
 	while (*text != '\0')
 	{
-		if (strncmp(text, "/tmp/.", 6) == 0)
+		if (strncmp(text, "/tmp/", 5) == 0)
 		{
-			end = stpcpy(end, "/nonexistent/.");
-			text += 6;
+			end = stpcpy(end, "/nonexistent/");
+			text += 5;
 		}
 		else
 			*end++ = *text++;
@@ -198,22 +265,36 @@ no_place(const char *shell)
 	free(elsewhere);
 }
 
-/* --- status -------------------------------------------------------------- */
-
-/* The group that the script names once it runs. */
-static pid_t
-named_group(void)
+/*
+ * A text that is delivered twice, the second time while the first runs: it does nothing,
+ * and takes nothing from the one that runs.
+ */
+static void
+delivered_twice(const char *shell, const char *programs)
 {
-	char text[100];
+	SbxRunInput input =
+	    shell_input("echo ran; while [ ! -f go ]; do sleep 0.02; done; exit 5");
+	const char *text = sbx_script_background_text(&arena, &input);
+	char output[100];
+	pid_t daemon;
 
-	for (int i = 0; i < 5000; i++)
-	{
-		if (left("", text, sizeof(text)) && atoi(text) > 0)
-			return (pid_t) atoi(text);
-		usleep(1000);
-	}
-	return 0;
+	clear();
+	claim_says(shell, FINGERPRINT, "new\n", "delivered twice");
+	daemon = start_daemon(shell, text);
+	ok(named_group() > 0, "%s, %s: the first runs", shell, programs);
+	shell_source(shell, text);
+	status_is(shell, "running\n", "the second changes nothing");
+	let_go(daemon);
+	status_is(shell, "5\n", "the first has ended");
+	ok(!left("", output, sizeof(output)), "%s, %s: no name stays", shell, programs);
+	left(".out", output, sizeof(output));
+	is_text(output, "ran\n", "%s, %s: it ran once", shell, programs);
+	shell_source(shell, text);
+	status_is(shell, "5\n", "a third changes nothing, either");
+	clear();
 }
+
+/* --- status -------------------------------------------------------------- */
 
 static void
 statuses(const char *shell)
@@ -223,43 +304,58 @@ statuses(const char *shell)
 	pid_t daemon;
 	pid_t group;
 
-	clear(shell);
+	clear();
 	status_is(shell, "nothing\n", "no trace");
-	daemon = fork();
-	if (daemon == 0)
-	{
-		setpgid(0, 0);
-		shell_source(shell, text);
-		_exit(0);
-	}
+	claim_says(shell, "0123456789abcdee", "new\n", "another has it");
+	status_is(shell, "another\n", "another has it");
+	clear();
+	claim_says(shell, FINGERPRINT, "new\n", "ours");
+	status_is(shell, "claimed\n", "ours, not begun");
+	claim_says(shell, FINGERPRINT, "claimed\n", "once more");
+	daemon = start_daemon(shell, text);
 	group = named_group();
 	ok(group > 0, "%s: it names its group", shell);
 	status_is(shell, "running\n", "while it runs");
 	kill(group, SIGTERM);
 	waitpid(daemon, NULL, 0);
 	status_is(shell, "4\n", "ended");
-	clear(shell);
+	clear();
 
 	/* The toolbox dies, and everything with it: as when the sandbox stops. */
-	daemon = fork();
-	if (daemon == 0)
-	{
-		setpgid(0, 0);
-		shell_source(shell, text);
-		_exit(0);
-	}
-	setpgid(daemon, daemon);
+	claim_says(shell, FINGERPRINT, "new\n", "one that gets lost");
+	daemon = start_daemon(shell, text);
 	group = named_group();
 	kill(-daemon, SIGKILL);
 	waitpid(daemon, NULL, 0);
 	kill(-group, SIGKILL);
-	for (int i = 0; i < 5000 && kill(-group, 0) == 0 && !shell_all_dead(group); i++)
-		usleep(1000);
-	if (kill(-group, 0) != 0)
-		status_is(shell, "lost\n", "it will never have an exit code");
-	else
-		ok(true, "%s: nobody reaps here, so it cannot be lost # SKIP", shell);
-	clear(shell);
+	while (waitpid(-group, NULL, 0) > 0)
+		;
+	status_is(shell, "lost\n", "it will never have an exit code");
+	claim_says(shell, FINGERPRINT, "lost\n", "and nobody starts it again");
+	clear();
+}
+
+/* Many at once: one gets it. */
+static void
+claimed_by_many(const char *shell)
+{
+	char line[4000];
+	char winners[20];
+	FILE *pipe;
+
+	clear();
+	snprintf(line, sizeof(line),
+	         "cd '%s' && for i in 1 2 3 4 5 6 7 8 9; do %s -c '%s' & done | "
+	         "grep -c '^new$'",
+	         shell_directory, shell,
+	         sbx_script_claim_text(&arena, shell_run_id, FINGERPRINT));
+	pipe = popen(line, "r");
+	if (!ok(pipe != NULL && fgets(winners, sizeof(winners), pipe) != NULL, "%s: many",
+	        shell))
+		winners[0] = '\0';
+	is_text(winners, "1\n", "%s: of nine that claim at once, one gets it", shell);
+	pclose(pipe);
+	clear();
 }
 
 /* --- logs and counts ----------------------------------------------------- */
@@ -270,10 +366,19 @@ logs(const char *shell)
 	SbxRunInput input = shell_input("printf 'ab\\ncd'; printf 'e\\377f' >&2");
 	ShellRun ran;
 
-	clear(shell);
+	clear();
 	ran = read_log(shell, false, 10);
 	ok(ran.exit_code != 0 && ran.out[0] == '\0' && ran.err[0] == '\0',
-	   "%s: no file is a failure, without a word", shell);
+	   "%s: no such script is a failure, without a word", shell);
+	claim_says(shell, "0123456789abcdee", "new\n", "another has it");
+	in_background(shell, &input);
+	ok(read_log(shell, false, 10).exit_code != 0, "%s: nor is another's its own",
+	   shell);
+	clear();
+	claim_says(shell, FINGERPRINT, "new\n", "for logs");
+	ran = read_log(shell, false, 10);
+	ok(ran.exit_code == 0 && ran.out[0] == '\0' && ran.err[0] == '\0',
+	   "%s: nothing written yet is nothing", shell);
 	in_background(shell, &input);
 	ran = read_log(shell, false, 10);
 	ok(ran.exit_code == 0 && strcmp(ran.out, "ab\ncd") == 0, "%s: output", shell);
@@ -284,7 +389,7 @@ logs(const char *shell)
 	   shell);
 	ran = read_log(shell, false, 1);
 	ok(ran.exit_code == 0 && strcmp(ran.out, "a") == 0, "%s: one byte", shell);
-	clear(shell);
+	clear();
 }
 
 static void
@@ -332,6 +437,7 @@ poor_image(const char *shell, const char *missing)
 
 	shell_programs = shell_without(missing);
 	background(shell, missing);
+	delivered_twice(shell, missing);
 	for (size_t i = 0; i < sizeof(nothing) / sizeof(nothing[0]); i++)
 	{
 		char *text;
@@ -358,6 +464,9 @@ test_daytona_texts(void)
 {
 	section("background");
 	shell_begin();
+
+	/* What loses its parent is ours to reap, as it is init's elsewhere. */
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	sbx_arena_init(&arena, 0, SIZE_MAX);
 	for (int i = 0; i < SHELLS; i++)
 	{
@@ -365,7 +474,9 @@ test_daytona_texts(void)
 		background_scripts(shells[i]);
 		outlived(shells[i]);
 		no_place(shells[i]);
+		delivered_twice(shells[i], "all");
 		statuses(shells[i]);
+		claimed_by_many(shells[i]);
 		logs(shells[i]);
 		counts(shells[i]);
 		poor_image(shells[i], "setsid");

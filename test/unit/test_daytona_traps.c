@@ -215,7 +215,6 @@ scripts(void)
 	drive = opened(sbx_kind_daytona.script_status(
 	    account_reset(&account), &by_id,
 	    &(SbxScriptTarget){.session_id = "s", .command_id = "c"}));
-	drive_answer(&drive, 404, "{}");
 	drive_answer(&drive, 200, "{\"exitCode\":0,\"result\":\"lost\\n\"}");
 	fails(&drive, SBX_PHASE_REMOTE, 200, "SCRIPT_LOST", SBX_ALLOCATION_UNKNOWN,
 	      "also after another start");

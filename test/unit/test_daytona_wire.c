@@ -120,6 +120,8 @@ static const Difference differences[] = {
     {"0.180.0 execute", BODY, "{\"command\":\"true\",\"timeout\":10}", NO_ENV},
     OLD("destroy", NEWEST),
 
+    {"session_command_status", NOT_OURS, NULL,
+     "a session forgets its commands when the sandbox stops; ours are in files"},
     {"session_command_logs", NOT_OURS, NULL,
      "a session forgets its log when the sandbox stops; ours is in files"},
     {"session_command_logs_follow", NOT_OURS, NULL, "a statement returns once"},
@@ -344,7 +346,11 @@ start_script(void)
 {
 	SbxRunInput input = plain_run("sleep 1");
 
-	return opened(sbx_kind_daytona.start_script(&account.account, &target, &input));
+	Drive drive =
+	    opened(sbx_kind_daytona.start_script(&account.account, &target, &input));
+
+	drive_answer(&drive, 200, "{\"exitCode\":0,\"result\":\"new\\n\"}");
+	return drive;
 }
 
 static Drive
@@ -353,7 +359,6 @@ send_session_exec_async(void)
 	Drive drive = start_script();
 
 	drive_recorded(&drive, "session_create");
-	drive_answer(&drive, 200, "{\"exitCode\":0,\"result\":\"\"}");
 	return drive;
 }
 
@@ -367,20 +372,11 @@ send_session_get(void)
 }
 
 static Drive
-send_session_command_status(void)
+send_status_text(void)
 {
 	SbxScriptTarget script = {.session_id = "run-1", .command_id = COMMAND};
 
 	return opened(sbx_kind_daytona.script_status(&account.account, &target, &script));
-}
-
-static Drive
-send_status_text(void)
-{
-	Drive drive = send_session_command_status();
-
-	drive_answer(&drive, 404, "{}");
-	return drive;
 }
 
 static Drive
@@ -486,7 +482,6 @@ static const struct
     {"session_exec", send_session_exec},
     {"session_exec_async", send_session_exec_async},
     {"session_get", send_session_get},
-    {"session_command_status", send_session_command_status},
     {"session_delete", send_session_delete},
     {"execute", send_probe},
     {"execute_timeout", send_status_text},

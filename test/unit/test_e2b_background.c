@@ -30,18 +30,13 @@ claiming(void)
 	return claiming_for("sleep 1");
 }
 
-/* The same, after an answer with our own fingerprint and this behind it. */
+/* The same, after an answer. */
 static Drive
 claimed(const char *status)
 {
 	Drive drive = claiming();
-	const char *body = drive.op->request.body + 5;
-	char text[200];
 
-	/* The claim's text has it between "echo " and " >". */
-	body = strstr(body, "; then echo ");
-	snprintf(text, sizeof(text), "%.16s\n%s", body + 12, status);
-	drive_printed(&drive, text, 0);
+	drive_printed(&drive, status, 0);
 	return drive;
 }
 
@@ -80,12 +75,13 @@ start(void)
 	drive_start(&drive, sbx_kind_e2b.start_script(e2b_account(), &e2b_target, &input));
 	asks(&drive, "GET", E2B_SANDBOX, "where is it?");
 	drive_answer(&drive, 200, E2B_DTO("running"));
-	asks(&drive, "POST", E2B_SANDBOX "/timeout", "it gets a lifetime");
+	asks(&drive, "POST", E2B_API "/v2/sandboxes/" E2B_ID "/connect",
+	     "it gets a lifetime");
 	is_text(drive.op->request.body, "{\"timeout\":1800}", "of half an hour");
-	drive_answer(&drive, 204, "");
+	drive_answer(&drive, 200, "{}");
 	asks(&drive, "POST", E2B_START, "the session is claimed");
-	ok(strstr(drive.op->request.body + 5, "mkdir /tmp/.run-1.claim") != NULL,
-	   "by a directory");
+	ok(strstr(drive.op->request.body + 5, "/tmp/.sbx-run-run-1.claim") != NULL,
+	   "by a link");
 	drive_printed(&drive, "new\n", 0);
 	asks(&drive, "POST", E2B_START, "the script");
 	is_secret_kept(&drive, "script");
@@ -99,12 +95,7 @@ start(void)
 static void
 claims(void)
 {
-	static const struct
-	{
-		const char *printed;
-		int exit_code;
-	} foreign[] = {
-	    {"0123456789abcdef\nrunning\n", 0}, {"\nclaimed\n", 0}, {"new", 0}, {"", 0}};
+	static const char *const garbage[] = {"newer\n", "", "\n", "256\n", "claimed\nx"};
 	Drive drive;
 
 	section("claim");
@@ -122,12 +113,17 @@ claims(void)
 	drive = claimed("lost\n");
 	is_started(&drive, true, "lost");
 	drive_end(&drive);
-	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
+	drive = claimed("another\n");
+	fails(&drive, SBX_PHASE_REMOTE, 200, "SESSION_IN_USE", UNKNOWN, "another's");
+	drive_end(&drive);
+	drive = claimed("nothing\n");
+	fails(&drive, SBX_PHASE_REMOTE, 200, "TMP_NOT_WRITABLE", UNKNOWN,
+	      "no place for a claim");
+	drive_end(&drive);
+	for (size_t i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++)
 	{
-		drive = claiming();
-		drive_printed(&drive, foreign[i].printed, foreign[i].exit_code);
-		fails(&drive, SBX_PHASE_REMOTE, 200, "SESSION_IN_USE", UNKNOWN,
-		      "another's: %zu", i);
+		drive = claimed(garbage[i]);
+		fails(&drive, SBX_PHASE_PROTOCOL, 200, NULL, UNKNOWN, "no word: %zu", i);
 		drive_end(&drive);
 	}
 	drive = claiming();
@@ -151,8 +147,8 @@ reconciled(void)
 		const char *printed;
 		bool there;
 	} rows[] = {{"running\n", true},  {"0\n", true},        {"255\n", true},
-	            {"claimed\n", false}, {"nothing\n", false}, {"lost\n", false},
-	            {"256\n", false},     {"garbage", false}};
+	            {"claimed\n", false}, {"nothing\n", false}, {"lost\n", true},
+	            {"another\n", false}, {"256\n", false},     {"garbage", false}};
 	Stream stream = {0};
 	Drive drive;
 
@@ -208,7 +204,8 @@ long_script(void)
 	command[length] = '\0';
 	drive = claiming_for(command);
 	drive_printed(&drive, "new\n", 0);
-	asks(&drive, "POST", E2B_ENVD "/files?path=%2Ftmp%2F.run-1.sh", "a file first");
+	asks(&drive, "POST", E2B_ENVD "/files?path=%2Ftmp%2F.sbx-run-run-1.sh",
+	     "a file first");
 	ok(drive.op->request.body_length > length, "with the text");
 	drive_answer(&drive, 200, "[]");
 	asks(&drive, "POST", E2B_START, "then it is started");
@@ -302,10 +299,10 @@ logs(void)
 	Drive drive = reading();
 
 	section("logs");
-	ok(strstr(drive.op->request.body + 5, "head -c 6 /tmp/.run-1.out") != NULL,
+	ok(strstr(drive.op->request.body + 5, "head -c 6 /tmp/.sbx-run-run-1.out") != NULL,
 	   "one byte more than is kept");
 	drive_printed(&drive, "12345", 0);
-	ok(strstr(drive.op->request.body + 5, "head -c 6 /tmp/.run-1.err") != NULL,
+	ok(strstr(drive.op->request.body + 5, "head -c 6 /tmp/.sbx-run-run-1.err") != NULL,
 	   "then errors");
 	drive_printed(&drive, "", 0);
 	result = drive.op->result;

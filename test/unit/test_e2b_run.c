@@ -52,7 +52,8 @@ steps(void)
 	drive_start(&drive, sbx_kind_e2b.run_script(&account.account, &e2b_target, &input));
 	asks(&drive, "GET", E2B_SANDBOX, "where is it?");
 	drive_answer(&drive, 200, E2B_DTO("running"));
-	asks(&drive, "POST", E2B_SANDBOX "/timeout", "it has to outlive the script");
+	asks(&drive, "POST", E2B_API "/v2/sandboxes/" E2B_ID "/connect",
+	     "it has to outlive the script");
 	is_text(drive.op->request.body, "{\"timeout\":300}", "by its lifetime");
 	ok(drive.op->request.repeatable, "no harm twice");
 	is_secret_kept(&drive, "timeout");
@@ -134,8 +135,8 @@ before(void)
 	{
 		int status;
 		const char *code;
-	} timeouts[] = {{404, "NOT_STARTED"}, {409, NULL}, {429, "RATE_LIMITED"},
-	                {400, NULL},          {500, NULL}, {403, "FORBIDDEN"}};
+	} timeouts[] = {{404, "SANDBOX_GONE"}, {409, NULL}, {429, "RATE_LIMITED"},
+	                {400, NULL},           {500, NULL}, {403, "FORBIDDEN"}};
 	SbxRunInput input = plain_run("x");
 	Drive drive;
 
@@ -267,17 +268,18 @@ through_a_file(void)
 	input = plain_run(command);
 	e2b_account();
 	drive = e2b_running(&input);
-	asks(&drive, "POST", E2B_ENVD "/files?path=%2Ftmp%2F.run-1.sh", "is a file first");
+	asks(&drive, "POST", E2B_ENVD "/files?path=%2Ftmp%2F.sbx-run-run-1.sh",
+	     "is a file first");
 	is_secret_kept(&drive, "file");
 	is_text(sent_header(drive.op, "Content-Type"), "application/octet-stream", "raw");
-	ok(strncmp(drive.op->request.body, "rm -f /tmp/.run-1.sh; ", 22) == 0 &&
+	ok(strncmp(drive.op->request.body, "rm -f /tmp/.sbx-run-run-1.sh; ", 22) == 0 &&
 	       strlen(drive.op->request.body) == drive.op->request.body_length &&
 	       strstr(drive.op->request.body, command) != NULL,
 	   "that removes itself");
 	drive_answer(&drive, 200, "[]");
 	asks(&drive, "POST", E2B_START, "then it is run");
 	text = sent_text(&drive);
-	is_text(text, ". /tmp/.run-1.sh", "by its name");
+	is_text(text, ". /tmp/.sbx-run-run-1.sh", "by its name");
 	free(text);
 	drive_printed(&drive, "", 3);
 	ok(drive.op->succeeded && ((const SbxRunResult *) drive.op->result)->exit_code == 3,

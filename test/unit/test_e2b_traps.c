@@ -159,7 +159,8 @@ commands(void)
 	    e2b_account(), &e2b_target,
 	    &(SbxRunInput){
 	        .run_id = "r", .command = "x", .command_length = 1, .timeout_ms = 600000}));
-	asks(&drive, "POST", E2B_SANDBOX "/timeout", "the sandbox is made to outlive it");
+	asks(&drive, "POST", E2B_API "/v2/sandboxes/" E2B_ID "/connect",
+	     "the sandbox is made to outlive it, and never to end earlier");
 	is_text(body_of(&drive), "{\"timeout\":660}", "by a minute");
 	drive_end(&drive);
 
@@ -235,8 +236,8 @@ looks(void)
 	    e2b_account(), &e2b_target,
 	    &(SbxRunInput){.run_id = "r", .command = "x", .command_length = 1}));
 	drive_answer(&drive, 404, "");
-	fails(&drive, SBX_PHASE_REMOTE, 404, "NOT_STARTED", UNKNOWN,
-	      "404 for a lifetime is one that is paused");
+	fails(&drive, SBX_PHASE_REMOTE, 404, "SANDBOX_GONE", UNKNOWN,
+	      "404 for a lifetime, asked for by connecting, is one that is gone");
 	drive_end(&drive);
 
 	section("trap 10");

@@ -126,6 +126,8 @@ static const Difference differences[] = {
     {OLDER "pause", BODY, "{}", ONE_BODY},
     {OLDER "connect/resume", PATH, "/v2/sandboxes/" E2B_ID "/connect", ONE_PATH},
 
+    {NEWER "set timeout", NOT_OURS, NULL,
+     "it counts from now, and would cut the time of a sandbox that has more: connect"},
     {NEWER "list running (capacity)", NOT_OURS, NULL,
      "sandboxes are counted by the router, not by a listing"},
     {NEWER "process list", NOT_OURS, NULL, "files in the sandbox say what runs"},
@@ -233,15 +235,6 @@ static Drive
 send_get_gone(void)
 {
 	return begin(sbx_kind_e2b.get(&account.account, &gone));
-}
-
-static Drive
-send_set_timeout(void)
-{
-	SbxRunInput input = plain_run("true");
-
-	account_integer(&account, "timeoutSeconds", 91);
-	return e2b_opened(sbx_kind_e2b.run_script(&account.account, &e2b_target, &input));
 }
 
 static Drive
@@ -421,7 +414,6 @@ static const struct
     {"list, no filter", send_list_all},
     {"get", send_get},
     {"get: gone", send_get_gone},
-    {"set timeout", send_set_timeout},
     {"pause", send_pause},
     {"pause keepMemory=true", send_pause},
     {"pause: already paused", send_pause},

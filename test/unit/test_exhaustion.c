@@ -196,33 +196,32 @@ static const Answer stop_answers[] = {{200, DTO("started")},
                                       {200, DTO("started")},
                                       {200, DTO("stopping")},
                                       {200, DTO("stopped")}};
+#define PRINTS(text) "{\"exitCode\":0,\"result\":\"" text "\"}"
+
 static const Answer started_answers[] = {{200, DTO("started")},
+                                         {200, PRINTS("new\\n")},
                                          {201, ""},
-                                         {200, "{\"exitCode\":0,\"result\":\"\"}"},
                                          {202, "{\"cmdId\":\"c1\"}"}};
-static const Answer reconciled_answers[] = {
+static const Answer reconciled_answers[] = {{200, DTO("started")},
+                                            {200, PRINTS("claimed\\n")},
+                                            {409, "{}"},
+                                            {200, "{\"commands\":[]}"},
+                                            {0, ""},
+                                            {404, "{}"},
+                                            {200, PRINTS("claimed\\n")},
+                                            {200, PRINTS("running\\n")}};
+static const Answer in_session_answers[] = {
     {200, DTO("started")},
+    {200, PRINTS("new\\n")},
     {409, "{}"},
-    {200, "{\"commands\":[]}"},
-    {200, "{\"exitCode\":0,\"result\":\"\"}"},
-    {0, ""},
-    {200, "{\"commands\":[{\"id\":\"c1\",\"command\":\"x\"}]}"},
-    {404, "{}"},
-    {200, "{\"commands\":[]}"}};
-static const Answer dropped_answers[] = {{200, DTO("started")},
-                                         {201, ""},
-                                         {200, "{\"exitCode\":1,\"result\":\"\"}"},
-                                         {204, ""}};
-static const Answer status_answers[] = {{200, DTO("started")},
-                                        {200, "{\"id\":\"c1\"}"},
-                                        {200, "{\"exitCode\":0,\"result\":\"3\\n\"}"},
-                                        {204, ""}};
-static const Answer ended_answers[] = {
-    {200, DTO("started")}, {200, "{\"exitCode\":3}"}, {204, ""}};
-static const Answer logs_answers[] = {{200, DTO("started")},
-                                      {404, "{}"},
-                                      {200, "{\"exitCode\":0,\"result\":\"out\"}"},
-                                      {200, "{\"exitCode\":0,\"result\":\"err\"}"}};
+    {503, "{}"},
+    {200, "{\"commands\":[{\"id\":\"c1\",\"command\":\"x\"}]}"}};
+static const Answer status_answers[] = {
+    {200, DTO("started")}, {200, PRINTS("3\\n")}, {204, ""}};
+static const Answer not_begun_answers[] = {
+    {200, DTO("started")}, {200, PRINTS("claimed\\n")}, {404, "{}"}};
+static const Answer logs_answers[] = {
+    {200, DTO("started")}, {200, PRINTS("out")}, {200, PRINTS("err")}};
 static const Answer upload_answers[] = {{200, DTO("started")},
                                         {200, "{\"dir\":\"/home/x\"}"},
                                         {200, ""},
@@ -255,9 +254,10 @@ static const Scenario scenarios[] = {
     SCENARIO("stop", make_stop, stop_answers),
     SCENARIO("start script", make_start_script, started_answers),
     SCENARIO("start script, answer lost", make_start_script, reconciled_answers),
-    SCENARIO("start script, given up", make_start_script, dropped_answers),
+    SCENARIO("start script, in another's session", make_start_script,
+             in_session_answers),
     SCENARIO("status", make_status, status_answers),
-    SCENARIO("status, session knows", make_status, ended_answers),
+    SCENARIO("status, not begun", make_status, not_begun_answers),
     SCENARIO("logs", make_logs, logs_answers),
     SCENARIO("upload", make_upload, upload_answers),
     SCENARIO("upload, refused", make_upload, full_answers),
