@@ -112,6 +112,7 @@ CREATE TABLE sbx_mapping (
 	idempotency_key text,
 	request jsonb NOT NULL,
 	env_hash bytea,
+	launch_token text CHECK (launch_token OPERATOR(pg_catalog.~) '^[0-9a-f]{16}$'),
 	owner regrole NOT NULL,
 	created_at timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
 	UNIQUE (provider_id, provider_sandbox_id)
@@ -128,6 +129,7 @@ COMMENT ON COLUMN sbx_mapping.state IS 'state that the last launch, wait, start 
 COMMENT ON COLUMN sbx_mapping.idempotency_key IS 'idempotencyKey of the request';
 COMMENT ON COLUMN sbx_mapping.request IS 'the request without launch.env';
 COMMENT ON COLUMN sbx_mapping.env_hash IS 'SHA-256 of launch.env; NULL when the request had none';
+COMMENT ON COLUMN sbx_mapping.launch_token IS 'tells the sandbox from others of the same id; NULL when the id was made for it';
 COMMENT ON COLUMN sbx_mapping.owner IS 'role that provisioned it; members may use it too';
 COMMENT ON COLUMN sbx_mapping.created_at IS 'when the sandbox was recorded';
 

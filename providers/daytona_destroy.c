@@ -34,6 +34,7 @@ typedef struct SbxDaytonaDestroy
 	const char *unique_name;
 	const char *launch_token; /* NULL = none */
 	int trouble;              /* in a row */
+	bool by_name;             /* it was looked for under its name */
 	SbxDestroyResult result;
 } SbxDaytonaDestroy;
 
@@ -42,6 +43,8 @@ static SbxStep daytona_destroy_look_up;
 static SbxStep daytona_destroy_looked_up;
 static SbxStep daytona_destroy_delete;
 static SbxStep daytona_destroy_deleted;
+static SbxStep daytona_destroy_look_for_moved;
+static SbxStep daytona_destroy_looked_for_moved;
 static SbxStep daytona_destroy_check;
 static SbxStep daytona_destroy_checked;
 
@@ -84,8 +87,8 @@ daytona_destroy_start(SbxOp *op)
 	if (!sbx_steps_valid_id(id))
 		return sbx_steps_refuse(op);
 	sbx_daytona_point_at(op, id);
-	return id == op->sandbox_id ? daytona_destroy_delete(op)
-	                            : daytona_destroy_look_up(op);
+	destroy->by_name = id != op->sandbox_id;
+	return destroy->by_name ? daytona_destroy_look_up(op) : daytona_destroy_delete(op);
 }
 
 /* Creating settles within seconds to a minute: patient, but not slow to notice. */
@@ -123,14 +126,54 @@ daytona_destroy_done(SbxOp *op, SbxDestroyResult result)
 	return sbx_op_succeed(op, &destroy->result);
 }
 
-/* After a delete that may have worked, "not found" is its success. */
+/*
+ * After a delete that may have worked, "not found" is its success.  Otherwise a start
+ * may have made it anew under another id that nobody heard of; its name has stayed.
+ */
 static SbxOpWant
 daytona_destroy_not_found(SbxOp *op)
 {
-	SbxDaytonaState *state = op->state;
+	SbxDaytonaDestroy *destroy = op->state;
 
-	return daytona_destroy_done(op, state->steps.acted ? SBX_DESTROY_DONE
-	                                                   : SBX_DESTROY_WAS_GONE);
+	if (destroy->state.steps.acted)
+		return daytona_destroy_done(op, SBX_DESTROY_DONE);
+	if (destroy->by_name || !sbx_steps_valid_id(destroy->unique_name))
+		return daytona_destroy_done(op, SBX_DESTROY_WAS_GONE);
+	destroy->by_name = true;
+	op->sandbox_id[0] = '\0';
+	sbx_daytona_point_at(op, destroy->unique_name);
+	return daytona_destroy_look_for_moved(op);
+}
+
+static SbxOpWant
+daytona_destroy_look_for_moved(SbxOp *op)
+{
+	return sbx_daytona_look(op, daytona_destroy_looked_for_moved);
+}
+
+static SbxOpWant
+daytona_destroy_looked_for_moved(SbxOp *op)
+{
+	SbxDaytonaDestroy *destroy = op->state;
+	json_t *sandbox;
+	bool is_ours;
+
+	if (sbx_steps_is_passing(op))
+		return daytona_destroy_after_trouble(op, daytona_destroy_look_for_moved);
+	destroy->trouble = 0;
+	if (op->response.status == 404)
+		return daytona_destroy_done(op, SBX_DESTROY_WAS_GONE);
+	sandbox = sbx_daytona_take_sandbox(op);
+	if (sandbox == NULL)
+		return SBX_OP_WANT_NOTHING;
+	is_ours = sbx_steps_owner(json_object_get(sandbox, "labels"), destroy->unique_name,
+	                          destroy->launch_token) == SBX_OWNER_OURS &&
+	          sbx_daytona_sandbox_state(sandbox) != SBX_STATE_GONE;
+	if (is_ours)
+		sbx_daytona_adopt(op, sandbox);
+	json_decref(sandbox);
+	return is_ours ? daytona_destroy_delete(op)
+	               : daytona_destroy_done(op, SBX_DESTROY_WAS_GONE);
 }
 
 static SbxOpWant

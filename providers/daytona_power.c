@@ -23,8 +23,10 @@
 
 typedef struct SbxDaytonaPower
 {
-	SbxDaytonaWait wait;     /* first */
-	const char *unique_name; /* NULL = not known */
+	SbxDaytonaWait wait;      /* first */
+	const char *unique_name;  /* NULL = not known */
+	const char *launch_token; /* NULL = none */
+	bool by_name;             /* it is looked for under its name */
 	int refusals;
 	bool accepted; /* the stop was; the state shows it a moment later */
 } SbxDaytonaPower;
@@ -51,6 +53,8 @@ daytona_make_power_op(const SbxAccount *account, const char *operation,
 	power->wait.trouble_max = DAYTONA_TROUBLE_MAX;
 	if (target->unique_name != NULL)
 		power->unique_name = sbx_arena_strdup(&op->arena, target->unique_name);
+	if (target->launch_token != NULL)
+		power->launch_token = sbx_arena_strdup(&op->arena, target->launch_token);
 	sbx_daytona_set_target(op, target);
 	return op;
 }
@@ -180,13 +184,54 @@ daytona_start_look(SbxOp *op)
 	return sbx_daytona_look(op, daytona_start_looked);
 }
 
+/* Is the answer about our sandbox, whatever its id is by now?  Then that one counts. */
+static bool
+daytona_start_adopt_ours(SbxOp *op)
+{
+	const SbxDaytonaPower *power = op->state;
+	json_t *sandbox = sbx_steps_object(op, false);
+	bool is_ours =
+	    power->unique_name != NULL &&
+	    sbx_steps_valid_id(sbx_json_string(sandbox, "id")) &&
+	    sbx_steps_owner(json_object_get(sandbox, "labels"), power->unique_name,
+	                    power->launch_token) == SBX_OWNER_OURS;
+
+	if (is_ours)
+		sbx_daytona_adopt(op, sandbox);
+	json_decref(sandbox);
+	return is_ours;
+}
+
+/*
+ * No such sandbox: an earlier start may have made it anew, under an id that nobody heard
+ * of.  Its name has stayed.
+ */
+static SbxOpWant
+daytona_start_look_by_name(SbxOp *op)
+{
+	SbxDaytonaPower *power = op->state;
+
+	power->by_name = true;
+	op->sandbox_id[0] = '\0';
+	sbx_daytona_point_at(op, power->unique_name);
+	return daytona_start_look(op);
+}
+
 static SbxOpWant
 daytona_start_looked(SbxOp *op)
 {
+	SbxDaytonaPower *power = op->state;
 	SbxOpWant want;
-	json_t *sandbox = daytona_power_take(op, daytona_start_look, &want);
+	json_t *sandbox;
 	SbxSandboxState found;
 
+	if (op->response.status == 404 && !power->by_name &&
+	    sbx_steps_valid_id(power->unique_name))
+		return daytona_start_look_by_name(op);
+	if (op->response.status == 200 && power->by_name && op->sandbox_id[0] == '\0' &&
+	    !daytona_start_adopt_ours(op))
+		return sbx_steps_fail_response(op, "SANDBOX_GONE");
+	sandbox = daytona_power_take(op, daytona_start_look, &want);
 	if (sandbox == NULL)
 		return want;
 	found = sbx_daytona_sandbox_state(sandbox);
@@ -207,33 +252,17 @@ daytona_lacks_capacity(const SbxOp *op)
 	        sbx_daytona_message_has(op, "No available runners"));
 }
 
-/* Started under another id: it is ours if it says so. */
-static bool
-daytona_start_moved(SbxOp *op, const json_t *sandbox)
-{
-	const SbxDaytonaPower *power = op->state;
-
-	return power->unique_name != NULL &&
-	       sbx_steps_valid_id(sbx_json_string(sandbox, "id")) &&
-	       sbx_steps_owner(json_object_get(sandbox, "labels"), power->unique_name,
-	                       NULL) != SBX_OWNER_STRANGER;
-}
-
 static SbxOpWant
 daytona_start_answered(SbxOp *op)
 {
 	SbxDaytonaState *state = op->state;
-	json_t *sandbox;
 
 	state->steps.acted |= sbx_steps_may_have_arrived(op);
 	if (daytona_lacks_capacity(op))
 		return sbx_steps_fail_response(op, "CAPACITY");
 	if (!sbx_steps_is_success(op))
 		return daytona_power_refused(op, daytona_start_look);
-	sandbox = sbx_steps_object(op, false);
-	if (daytona_start_moved(op, sandbox))
-		sbx_daytona_adopt(op, sandbox);
-	json_decref(sandbox);
+	daytona_start_adopt_ours(op);
 	return sbx_daytona_await_ready(op);
 }
 

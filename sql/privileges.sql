@@ -199,10 +199,10 @@ SELECT statement, regress_try(statement) FROM (VALUES
 	($$UPDATE sbx_mapping SET id = 'x' WHERE name = 'of the team'$$), ($$UPDATE sbx_mapping SET state = 'running'$$),
 	($$UPDATE sbx_mapping SET provider_sandbox_id = ''$$), ($$UPDATE sbx_mapping SET provider_id = 'nobody'$$),
 	($$UPDATE sbx_mapping SET provider_sandbox_id = 'same'$$), ($$UPDATE sbx_mapping SET owner = NULL$$), ($$UPDATE sbx_mapping SET request = NULL$$),
-	($$UPDATE sbx_mapping SET idempotency_key = 'k', owner = 'regress_sbx_team'$$)) v(statement);
+	($$UPDATE sbx_mapping SET idempotency_key = 'k', owner = 'regress_sbx_team'$$), ($$UPDATE sbx_mapping SET launch_token = 'x'$$)) v(statement);
 -- must not fire
 SELECT statement, regress_try(statement) FROM (VALUES
-	($$UPDATE sbx_mapping SET idempotency_key = 'k'$$), ($$UPDATE sbx_mapping SET state = 'gone'$$)) v(statement);
+	($$UPDATE sbx_mapping SET idempotency_key = 'k'$$), ($$UPDATE sbx_mapping SET state = 'gone'$$), ($$UPDATE sbx_mapping SET launch_token = '0123456789abcdef'$$)) v(statement);
 
 -- Rule: SECURITY DEFINER: the sandbox belongs to the definer.
 CREATE FUNCTION regress_team_get(id text) RETURNS text LANGUAGE plpgsql SECURITY DEFINER AS

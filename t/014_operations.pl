@@ -322,6 +322,36 @@ sub moved_to
 	is(scalar(my @left = $sbx->alive), 0, 'moved: nothing else was made');
 }
 
+# A start that makes the sandbox anew, and whose end nobody records: its name leads there.
+foreach my $given (0, 1)
+{
+	my $id = $given
+	  ? $s->value(q{SELECT sbx_provision('{}', NULL, 'sbx_00000000000000000000000000000abc')})
+	  : $s->value('SELECT sbx_provision()');
+	my $what = $given ? 'moved, id of the caller' : 'moved, nobody heard';
+	my $labels = $sbx->http('GET', $key, '/sandbox/' . provider_id($id))->{labels};
+
+	# Deleted behind our back, and there under the same name again.
+	my $anew = sub {
+		$sbx->http('DELETE', $key, '/sandbox/' . provider_id($id));
+		$sbx->http('POST', $key, '/sandbox', { name => $id, labels => $_[0] });
+	};
+	$anew->($labels);
+	is($s->query("SELECT sbx_start('$id')")->sqlstate, undef, "$what: sbx_start finds it");
+	is(run($id, 'echo here')->{stdout}, "here\n", "$what: scripts run there");
+	$anew->($labels);
+	is($s->value("SELECT sbx_destroy('$id')"), 't', "$what: sbx_destroy finds it");
+	is(is_alive($id), 0, "$what: nothing is left of it");
+	next unless $given;
+
+	# The same id, made by somebody else: nothing of ours.
+	$s->value(q{SELECT sbx_provision('{}', NULL, 'sbx_00000000000000000000000000000abc')});
+	$anew->({ 'sbx-router-id' => $id, 'sbx-router-launch' => '0123456789abcdef' });
+	is($s->value("SELECT sbx_destroy('$id')"), 'f', 'must not fire: the same id of another launch');
+	is(is_alive($id), 1, 'must not fire: it is left alone');
+	$sbx->http('DELETE', $key, "/sandbox/$id");
+}
+
 #
 # Find
 #

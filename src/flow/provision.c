@@ -297,6 +297,7 @@ build_mapping(const Provisioning *provisioning, SbxMapping *mapping)
 	mapping->state = launched_state(provisioning);
 	mapping->request = without_env(provisioning->plan->request_jsonb);
 	mapping->env = member_of(launch, "env");
+	mapping->launch_token = provisioning->launch_token;
 	mapping->owner = GetUserId();
 }
 

@@ -23,7 +23,7 @@ sbx_sandbox_open(const char *id, SbxSandbox *sandbox)
 	sandbox->kind = provider->kind;
 	sandbox->target.sandbox_id = sandbox->mapping->provider_sandbox_id;
 	sandbox->target.unique_name = id;
-	sandbox->target.launch_token = NULL;
+	sandbox->target.launch_token = sandbox->mapping->launch_token;
 }
 
 void

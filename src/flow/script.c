@@ -245,12 +245,14 @@ sbx_run_script_many(PG_FUNCTION_ARGS)
  *		Starts the script and does not wait for its end.  timeout bounds the
  *		starting alone (from 1 ms to a day, NULL = 30 s).  session names it, so
  *		that a lost answer can be asked for again: the same script in the same
- *		session is found, not started twice, and reconciled is true.  Without a
+ *		session is found, not started twice, and reconciled is true; also when it
+ *		has ended.  In its sandbox the name is that script's for good.  Without a
  *		session every call starts another.  What was started stays when the
  *		transaction is rolled back.
  *
- *		Errors: SB001 invalid argument, SB008 the provider failed, or the session
- *		has another script (DETAIL code SESSION_IN_USE), SB010, SB011, 25006.
+ *		Errors: SB001 invalid argument, SB008 the provider failed, the session has
+ *		another script (DETAIL code SESSION_IN_USE), or nothing can be kept in /tmp
+ *		of the sandbox (TMP_NOT_WRITABLE); SB010, SB011, 25006.
  */
 PG_FUNCTION_INFO_V1(sbx_start_script);
 Datum

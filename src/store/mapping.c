@@ -17,14 +17,16 @@
 
 static SbxStatement insert_row = {
     "INSERT INTO %1$s.sbx_mapping (id, provider_id, provider_sandbox_id, name, labels,"
-    " state, request, env_hash, owner) VALUES ($1, $2, $3, $4, $5, $6, $7,"
-    " pg_catalog.sha256(pg_catalog.convert_to($8::pg_catalog.text, 'UTF8')), $9)",
-    9,
-    {TEXTOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, TEXTOID, JSONBOID, JSONBOID,
+    " state, request, env_hash, launch_token, owner) VALUES ($1, $2, $3, $4, $5, $6,"
+    " $7, pg_catalog.sha256(pg_catalog.convert_to($8::pg_catalog.text, 'UTF8')), $9,"
+    " $10)",
+    10,
+    {TEXTOID, TEXTOID, TEXTOID, TEXTOID, JSONBOID, TEXTOID, JSONBOID, JSONBOID, TEXTOID,
      REGROLEOID}};
 
 static SbxStatement select_row = {
-    "SELECT provider_id, provider_sandbox_id, name, labels, state, owner, created_at"
+    "SELECT provider_id, provider_sandbox_id, name, labels, state, owner, created_at,"
+    " launch_token"
     " FROM %1$s.sbx_mapping WHERE id OPERATOR(pg_catalog.=) $1",
     1,
     {TEXTOID}};
@@ -76,9 +78,9 @@ void
 sbx_mapping_insert(const SbxMapping *mapping)
 {
 	SbxCatalogScope scope;
-	Datum values[9];
+	Datum values[10];
 	uint64 rows;
-	char nulls[] = "         ";
+	char nulls[] = "          ";
 
 	values[0] = CStringGetTextDatum(mapping->id);
 	values[1] = CStringGetTextDatum(mapping->provider_id);
@@ -90,7 +92,11 @@ sbx_mapping_insert(const SbxMapping *mapping)
 	values[6] = JsonbPGetDatum(mapping->request);
 	values[7] = mapping->env == NULL ? (Datum) 0 : JsonbPGetDatum(mapping->env);
 	nulls[7] = mapping->env == NULL ? 'n' : ' ';
-	values[8] = ObjectIdGetDatum(mapping->owner);
+	values[8] = mapping->launch_token == NULL
+	                ? (Datum) 0
+	                : CStringGetTextDatum(mapping->launch_token);
+	nulls[8] = mapping->launch_token == NULL ? 'n' : ' ';
+	values[9] = ObjectIdGetDatum(mapping->owner);
 
 	sbx_catalog_begin_write(&scope, "sbx_mapping");
 	sbx_catalog_execute(&insert_row, values, nulls);
@@ -146,6 +152,7 @@ read_row(const char *id, SbxMapping *mapping)
 		mapping->owner = DatumGetObjectId(sbx_catalog_datum(&scope, 0, 6, &is_null));
 		mapping->created_at =
 		    DatumGetTimestampTz(sbx_catalog_datum(&scope, 0, 7, &is_null));
+		mapping->launch_token = sbx_catalog_text(&scope, 0, 8);
 	}
 	sbx_catalog_end(&scope);
 	return found;

@@ -18,8 +18,9 @@ typedef struct SbxMapping
 	const char *name; /* NULL = none */
 	Jsonb *labels;
 	const char *state;
-	Jsonb *request; /* without launch.env; only written */
-	Jsonb *env;     /* only written, as a hash; NULL = none */
+	Jsonb *request;           /* without launch.env; only written */
+	Jsonb *env;               /* only written, as a hash; NULL = none */
+	const char *launch_token; /* NULL = the id was made for it, so no other has it */
 	Oid owner;
 	TimestampTz created_at; /* only read */
 } SbxMapping;

@@ -427,6 +427,55 @@ another_launch(void)
 	}
 }
 
+#define OTHER "other-1"
+
+/* An id that is unknown there: it may have been started under another one. */
+static void
+moved(void)
+{
+	static const char *const strangers[] = {
+	    "{\"id\":\"" OTHER "\",\"state\":\"started\",\"labels\":{}}",
+	    "{\"id\":\"" OTHER "\",\"state\":\"started\",\"labels\":{\"sbx-router-id\":"
+	    "\"" NAME "\",\"sbx-router-launch\":\"t\"}}",
+	    "{\"id\":\"" OTHER "\",\"state\":\"destroyed\",\"labels\":{\"sbx-router-id\":"
+	    "\"" NAME "\"}}"};
+	Drive drive;
+
+	section("destroy: started under another id");
+	drive_start(&drive, make_destroy(ID, NAME));
+	drive_answer(&drive, 404, "{}");
+	asks(&drive, "GET", API "/sandbox/" NAME, "its name is looked for");
+	drive_answer(&drive, 503, "");
+	pauses(&drive, 200, "until it is known");
+	drive_pause_over(&drive);
+	drive_answer(&drive, 200,
+	             "{\"id\":\"" OTHER "\",\"state\":\"started\",\"labels\":{"
+	             "\"sbx-router-id\":\"" NAME "\"}}");
+	asks(&drive, "DELETE", API "/sandbox/" OTHER, "that one is deleted");
+	drive_answer(&drive, 200, "{\"id\":\"" OTHER "\",\"state\":\"destroying\"}");
+	destroyed(&drive, SBX_DESTROY_DONE, "moved");
+	drive_end(&drive);
+	drive_start(&drive, make_destroy(ID, NAME));
+	drive_answer(&drive, 404, "{}");
+	drive_answer(&drive, 404, "{}");
+	destroyed(&drive, SBX_DESTROY_WAS_GONE, "nor its name");
+	drive_end(&drive);
+	for (size_t i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++)
+	{
+		drive_start(&drive, make_destroy(ID, NAME));
+		drive_answer(&drive, 404, "{}");
+		drive_answer(&drive, 200, strangers[i]);
+		destroyed(&drive, SBX_DESTROY_WAS_GONE, "another's is left alone");
+		drive_end(&drive);
+	}
+	drive_start(&drive, make_destroy(ID, NAME));
+	drive_answer(&drive, 404, "{}");
+	drive_answer(&drive, 401, "{}");
+	fails(&drive, SBX_PHASE_REMOTE, 401, "UNAUTHORIZED", SBX_ALLOCATION_UNKNOWN,
+	      "what is not known is not called gone");
+	drive_end(&drive);
+}
+
 /* Prepared before the launch, used in an abort callback. */
 static void
 prepared(void)
@@ -482,4 +531,5 @@ test_daytona_destroy(void)
 	not_ours();
 	another_launch();
 	prepared();
+	moved();
 }

@@ -104,7 +104,6 @@ looks(Maker *make, const char *name)
 		drive_end(&drive);
 	}
 
-	look_ends(make, 404, "{}", SBX_PHASE_REMOTE, "SANDBOX_GONE");
 	look_ends(make, 200, DTO("destroyed"), SBX_PHASE_REMOTE, "SANDBOX_GONE");
 	look_ends(make, 200, DTO("destroying"), SBX_PHASE_REMOTE, "SANDBOX_GONE");
 	look_ends(make, 200, DTO("error"), SBX_PHASE_REMOTE, "SANDBOX_FAILED");
@@ -381,7 +380,7 @@ start_moved(void)
 		bool taken;
 	} rows[] = {
 	    {MOVED("\"sbx-router-id\":\"" NAME "\""), true},
-	    {MOVED("\"sbx-router-id\":\"" NAME "\",\"sbx-router-launch\":\"t\""), true},
+	    {MOVED("\"sbx-router-id\":\"" NAME "\",\"sbx-router-launch\":\"t\""), false},
 	    {MOVED("\"sbx-router-id\":\"" NAME "x\""), false},
 	    {MOVED("\"sbx-router-id\":5"), false},
 	    {MOVED(""), false},
@@ -420,6 +419,60 @@ start_moved(void)
 	drive_answer(&drive, 200, rows[0].body);
 	asks(&drive, "GET", SANDBOX, "the name is not known: not taken");
 	drive_end(&drive);
+}
+
+/* Its id is unknown there: it may have been started under another one, unheard of. */
+static void
+start_by_name(void)
+{
+	static const SbxTarget with_token = {
+	    .sandbox_id = ID, .unique_name = NAME, .launch_token = "t"};
+	static const char *const strangers[] = {
+	    MOVED(""), MOVED("\"sbx-router-id\":\"" NAME "x\""),
+	    MOVED("\"sbx-router-id\":\"" NAME "\",\"sbx-router-launch\":\"t\""),
+	    "{\"id\":\"a/b\",\"labels\":{\"sbx-router-id\":\"" NAME "\"}}", "<html>"};
+	Drive drive = looking(sbx_kind_daytona.start);
+
+	section("start: by name");
+	drive_answer(&drive, 404, "{}");
+	asks(&drive, "GET", API "/sandbox/" NAME, "its name is looked for");
+	drive_answer(&drive, 200,
+	             "{\"id\":\"" OTHER "\",\"state\":\"stopped\",\"labels\":{"
+	             "\"sbx-router-id\":\"" NAME "\"}}");
+	asks(&drive, "POST", API "/sandbox/" OTHER "/start", "and is ours");
+	is_text(drive.op->sandbox_id, OTHER, "its id counts from now on");
+	drive_end(&drive);
+
+	drive = looking(sbx_kind_daytona.start);
+	drive_answer(&drive, 404, "{}");
+	drive_answer(&drive, 404, "{}");
+	fails(&drive, SBX_PHASE_REMOTE, 404, "SANDBOX_GONE", SBX_ALLOCATION_UNKNOWN,
+	      "nor its name");
+	drive_end(&drive);
+	for (size_t i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++)
+	{
+		drive = looking(sbx_kind_daytona.start);
+		drive_answer(&drive, 404, "{}");
+		drive_answer(&drive, 200, strangers[i]);
+		fails(&drive, SBX_PHASE_REMOTE, 200, "SANDBOX_GONE", SBX_ALLOCATION_UNKNOWN,
+		      "another's: %zu", i);
+		drive_end(&drive);
+	}
+	drive_start(&drive,
+	            sbx_kind_daytona.start(account_reset(&account), &with_token, 0));
+	drive_answer(&drive, 404, "{}");
+	drive_answer(&drive, 200,
+	             "{\"id\":\"" OTHER "\",\"state\":\"stopped\",\"labels\":{"
+	             "\"sbx-router-id\":\"" NAME "\",\"sbx-router-launch\":\"t\"}}");
+	asks(&drive, "POST", API "/sandbox/" OTHER "/start", "of the same launch");
+	drive_end(&drive);
+	drive_start(&drive, sbx_kind_daytona.start(account_reset(&account),
+	                                           &(SbxTarget){.sandbox_id = ID}, 0));
+	drive_answer(&drive, 404, "{}");
+	fails(&drive, SBX_PHASE_REMOTE, 404, "SANDBOX_GONE", SBX_ALLOCATION_UNKNOWN,
+	      "without a name");
+	drive_end(&drive);
+	look_ends(sbx_kind_daytona.stop, 404, "{}", SBX_PHASE_REMOTE, "SANDBOX_GONE");
 }
 
 /* --- stop ---------------------------------------------------------------- */
@@ -577,6 +630,7 @@ test_daytona_power(void)
 	start_path();
 	start_capacity();
 	start_moved();
+	start_by_name();
 	looks(sbx_kind_daytona.stop, "stop");
 	refused(stopping, SANDBOX "/stop?force=false");
 	stop_path();
