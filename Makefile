@@ -41,7 +41,9 @@ OBJS = \
 	src/flow/rows.o \
 	src/flow/registration.o \
 	src/flow/policy.o \
+	src/flow/acquire.o \
 	src/flow/provision.o \
+	src/flow/progress.o \
 	src/flow/sandbox.o \
 	src/flow/many.o \
 	src/flow/runtime.o \

@@ -330,6 +330,10 @@ CREATE FUNCTION sbx_provision_detached(request jsonb DEFAULT '{}', policy text D
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
 COMMENT ON FUNCTION sbx_provision_detached(jsonb, text, text) IS 'launch a sandbox on the best eligible pool without waiting until it is ready';
 
+CREATE FUNCTION sbx_provision_many(request jsonb, count integer, policy text DEFAULT NULL) RETURNS SETOF sbx_id
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000 ROWS 10;
+COMMENT ON FUNCTION sbx_provision_many(jsonb, integer, text) IS 'launch so many sandboxes at once, all of them or none';
+
 CREATE FUNCTION sbx_wait_ready(id text, timeout interval DEFAULT '2 min') RETURNS boolean
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
 COMMENT ON FUNCTION sbx_wait_ready(text, interval) IS 'wait until a sandbox accepts commands: true = it does, false = not yet';
@@ -444,6 +448,7 @@ REVOKE ALL ON FUNCTION
 	sbx_route(jsonb, text), sbx_route_explain(jsonb, text, boolean, boolean),
 	sbx_route_explain_text(jsonb, text), sbx_check_request(jsonb),
 	sbx_new_id(), sbx_provision(jsonb, text, text), sbx_provision_detached(jsonb, text, text),
+	sbx_provision_many(jsonb, integer, text),
 	sbx_wait_ready(text, interval), sbx_get(text), sbx_find(text, jsonb),
 	sbx_start(text), sbx_stop(text), sbx_destroy(text), sbx_destroy_many(text[]),
 	sbx_run_script(text, text, jsonb, text, interval, text),

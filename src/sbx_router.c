@@ -5,7 +5,8 @@
  */
 #include "compat.h"
 
-#include "flow/many.h"
+#include "flow/acquire.h"
+#include "flow/progress.h"
 #include "flow/secret.h"
 #include "flow/session.h"
 #include "miscadmin.h"
@@ -25,7 +26,8 @@ _PG_init(void)
 	sbx_session_define_gucs();
 	sbx_credential_define_gucs();
 	sbx_policy_define_gucs();
-	sbx_many_define_gucs();
+	sbx_progress_define_gucs();
+	sbx_acquire_define_gucs();
 	sbx_secret_install_hook();
 	MarkGUCPrefixReserved("sbx_router");
 }

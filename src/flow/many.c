@@ -8,51 +8,15 @@
 #include "catalog/pg_type.h"
 #include "flow/call.h"
 #include "flow/failure.h"
+#include "flow/progress.h"
 #include "miscadmin.h"
 #include "observe/error.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
-#include "utils/timestamp.h"
 
-/* At once: each may use a socket, and memory for what it is answered. */
-#define BATCH 100
-
-static bool report_progress = false;
-
-void
-sbx_many_define_gucs(void)
-{
-	DefineCustomBoolVariable("sbx_router.progress",
-	                         "Reports how far a call for many sandboxes has got.",
-	                         "As notices, at most one each second.", &report_progress,
-	                         false, PGC_USERSET, 0, NULL, NULL, NULL);
-}
-
-/* --- progress ----------------------------------------------------------------------- */
-
-typedef struct Progress
-{
-	int total;
-	int done; /* of earlier batches */
-	int failed;
-	TimestampTz last; /* when it was told */
-} Progress;
-
-/* While a batch is under way. */
-static void
-tell_progress(void *arg, int finished, int failed)
-{
-	Progress *progress = arg;
-	TimestampTz now = GetCurrentTimestamp();
-
-	if (!report_progress || !TimestampDifferenceExceeds(progress->last, now, 1000))
-		return;
-	progress->last = now;
-	ereport(NOTICE, (errmsg("%d of %d done, %d failed", progress->done + finished,
-	                        progress->total, progress->failed + failed)));
-}
+/* Operations made at once, for what they take in memory.  The engine starts fewer. */
+#define BATCH 1000
 
 /* --- one of them -------------------------------------------------------------------- */
 
@@ -98,9 +62,9 @@ open_member(SbxMember *member)
 /* --- a batch ------------------------------------------------------------------------ */
 
 static void
-run_batch(SbxMember *members, int count, const SbxManyWork *work, Progress *progress)
+run_batch(SbxMember *members, int count, const SbxManyWork *work, SbxProgress *progress)
 {
-	SbxOp *ops[BATCH];
+	SbxOp **ops = palloc(sizeof(SbxOp *) * count);
 	int op_count = 0;
 
 	for (int i = 0; i < count; i++)
@@ -115,7 +79,7 @@ run_batch(SbxMember *members, int count, const SbxManyWork *work, Progress *prog
 		                              member->sandbox.access.credential);
 		ops[op_count++] = member->op;
 	}
-	sbx_session_run_many(ops, op_count, tell_progress, progress);
+	sbx_session_run_many(ops, op_count, sbx_progress_tell, progress);
 	for (int i = 0; i < count; i++)
 	{
 		SbxMember *member = &members[i];
@@ -151,7 +115,7 @@ read_ids(ArrayType *array, int *count)
 void
 sbx_many_run(ArrayType *array, const SbxManyWork *work)
 {
-	Progress progress = {.last = GetCurrentTimestamp()};
+	SbxProgress progress = {.last = GetCurrentTimestamp()};
 	char **ids = read_ids(array, &progress.total);
 	MemoryContext context = AllocSetContextCreate(
 	    CurrentMemoryContext, "sbx_router batch", ALLOCSET_DEFAULT_SIZES);

@@ -8,9 +8,6 @@
 #include "flow/sandbox.h"
 #include "utils/array.h"
 
-/* Called by _PG_init. */
-extern void sbx_many_define_gucs(void);
-
 /* One of the sandboxes; when there is no error, op has succeeded. */
 typedef struct SbxMember
 {
@@ -32,7 +29,7 @@ typedef struct SbxManyWork
 } SbxManyWork;
 
 /*
- * Do it with every id, at most a hundred at once; take is called in the order of the
+ * Do it with every id, a hundred of them at once; take is called in the order of the
  * ids.  What goes wrong with one is its own error and does not touch the others.
  * Raises SB001 for a NULL among the ids, what the server raises (cancel, timeouts), and
  * what take raises: that ends the call for all.

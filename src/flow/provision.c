@@ -1,61 +1,28 @@
 /*
  * provision.c
- *		sbx_provision: from a request to a sandbox that accepts commands; and
- *		sbx_provision_detached: to one that may still be starting.
+ *		sbx_provision: from a request to a sandbox that accepts commands;
+ *		sbx_provision_detached: to one that may still be starting; and
+ *		sbx_provision_many: to any number of them at once.
  *
- * The order is what makes it safe: lock of the id, entry in the pending list,
- * first byte, mapping row, commit.  Whatever breaks in between, the entry knows
- * what may exist at the provider and destroys it.
+ * The order is what makes it safe: locks of the ids, entries in the pending list,
+ * first byte, mapping rows, commit.  Whatever breaks in between, the entries know
+ * what may exist at the provider, and it is destroyed.
  */
 #include "compat.h"
 
 #include "access/xact.h"
 #include "catalog/pg_type.h"
-#include "core/classify.h"
-#include "flow/cleanup.h"
-#include "flow/failure.h"
-#include "flow/plan.h"
-#include "flow/session.h"
+#include "flow/acquire.h"
+#include "funcapi.h"
 #include "miscadmin.h"
 #include "observe/error.h"
 #include "observe/event.h"
-#include "observe/hook.h"
 #include "store/mapping.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/jsonb.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
-
-/*
- * How long the failing statement itself looks for what an unknown outcome may
- * have left behind; after that it is abort cleanup's.
- */
-#define RESOLVE_MS 5000
-
-/* Time to destroy a sandbox that could not be recorded. */
-#define DESTROY_UNRECORDED_MS 10000
-
-/* Abort cleanup's own operation: the real limit is its budget. */
-#define ABORT_DESTROY_MS 60000
-
-/* One call of sbx_provision. */
-typedef struct Provisioning
-{
-	bool detached; /* do not wait until it is ready */
-	char *id;
-	char *launch_token; /* NULL = the id is fresh, so nobody else can have it */
-	SbxPlan *plan;
-	SbxLaunchInput input;
-
-	/* The attempt under way. */
-	int attempt; /* from 1 */
-	SbxAccess access;
-	SbxPending *pending;
-	SbxOp *launch; /* owned by pending */
-
-	StringInfoData failed; /* earlier attempts, as members of a JSON array */
-} Provisioning;
 
 /* --- ids ------------------------------------------------------------------------ */
 
@@ -97,153 +64,6 @@ claim_id(const char *given)
 	return id;
 }
 
-/* --- what the provider is asked for ------------------------------------------------ */
-
-static void
-build_input(Provisioning *provisioning)
-{
-	const SbxRequest *request = provisioning->plan->request;
-	SbxLaunchInput *input = &provisioning->input;
-	SbxPair *labels = sbx_session_wire_pairs(request->labels, request->label_count,
-	                                         SBX_ROUTER_LABELS);
-	int count = request->label_count;
-
-	labels[count++] = (SbxPair){SBX_LABEL_ID, provisioning->id};
-	labels[count++] = (SbxPair){"sbx-router-db", sbx_mapping_database_label()};
-	if (provisioning->launch_token != NULL)
-		labels[count++] = (SbxPair){SBX_LABEL_LAUNCH, provisioning->launch_token};
-	if (request->name != NULL)
-		labels[count++] =
-		    (SbxPair){"sbx-router-name", sbx_session_to_utf8(request->name)};
-	input->unique_name = provisioning->id;
-	input->labels = labels;
-	input->label_count = count;
-	input->env = sbx_session_wire_pairs(request->env, request->env_count, 0);
-	input->env_count = request->env_count;
-	input->create_timeout_ms = request->create_timeout_ms;
-	input->detached = provisioning->detached;
-	input->launch_token = provisioning->launch_token;
-}
-
-/* --- after a launch that failed ------------------------------------------------------ */
-
-/*
- * A destroy of what the launch may have made, with interrupts enabled; true =
- * nothing is left.  Drops the pending entry then.
- */
-static bool
-destroy_now(Provisioning *provisioning, int64 timeout_ms)
-{
-	const SbxProviderKind *kind = provisioning->access.provider->kind;
-	const char *sandbox_id = provisioning->launch->sandbox_id;
-	SbxTarget target = {*sandbox_id == '\0' ? NULL : sandbox_id, provisioning->id,
-	                    provisioning->launch_token};
-	SbxOp *destroy;
-	bool succeeded;
-
-	destroy = sbx_session_hold(
-	    kind->destroy(&provisioning->access.account, &target, timeout_ms),
-	    provisioning->access.credential);
-	sbx_session_run(destroy);
-	succeeded = destroy->succeeded;
-	if (!succeeded)
-		return false;
-	sbx_event_emit(SBX_EVENT_CLEANUP_FINISHED, provisioning->id,
-	               provisioning->access.provider->pool.id, 0, NULL, SBX_UNSET,
-	               SBX_TRUE);
-	sbx_cleanup_resolved(provisioning->pending);
-	return true;
-}
-
-/* The sanitised facts that a classifier gets. */
-static Jsonb *
-describe_failure(const Provisioning *provisioning, const SbxFailure *failure)
-{
-	StringInfoData json;
-
-	sbx_detail_open(&json);
-	sbx_detail_text(&json, "providerId", provisioning->access.provider->pool.id);
-	sbx_detail_text(&json, "kind", provisioning->access.provider->kind->name);
-	sbx_detail_text(&json, "operation", "launch");
-	sbx_detail_text(&json, "phase", sbx_phase_name(failure->phase));
-	sbx_detail_raw(&json, "requestSent", failure->request_sent ? "true" : "false");
-	sbx_detail_raw(&json, "httpStatus",
-	               failure->http_status == 0 ? "null"
-	                                         : psprintf("%d", failure->http_status));
-	if (failure->provider_code == NULL)
-		sbx_detail_raw(&json, "providerCode", "null");
-	sbx_detail_text(&json, "providerCode", failure->provider_code);
-	sbx_detail_text(&json, "allocation", sbx_allocation_name(failure->allocation));
-	return DatumGetJsonbP(
-	    DirectFunctionCall1(jsonb_in, CStringGetDatum(sbx_detail_close(&json))));
-}
-
-/*
- * What the policy's classifier makes of it.  It may only narrow: nothing is tried
- * elsewhere unless it is proven that nothing was allocated here.
- */
-static void
-classify(const Provisioning *provisioning, const SbxFailure *failure,
-         SbxClassification *classification)
-{
-	const SbxPolicy *policy = provisioning->plan->policy;
-	Jsonb *answer = NULL;
-
-	if (policy != NULL && policy->classifier != NULL &&
-	    !sbx_hook_call(policy->classifier, policy->registered_by,
-	                   describe_failure(provisioning, failure), &answer))
-		answer = NULL;
-	sbx_classification_read(answer, classification);
-	classification->retryable &= failure->allocation == SBX_ALLOCATION_NONE;
-}
-
-/* Nothing may be left of a failed attempt before the next one, or the error. */
-static void
-clean_up_attempt(Provisioning *provisioning, const SbxFailure *failure)
-{
-	if (failure->allocation == SBX_ALLOCATION_NONE)
-		sbx_cleanup_resolved(provisioning->pending);
-	else
-		(void) destroy_now(provisioning, RESOLVE_MS);
-}
-
-static void
-note_failed(Provisioning *provisioning, const char *code)
-{
-	StringInfoData json;
-
-	sbx_detail_open(&json);
-	sbx_detail_text(&json, "providerId", provisioning->access.provider->pool.id);
-	sbx_detail_text(&json, "code", code);
-	if (provisioning->failed.len > 0)
-		appendStringInfoChar(&provisioning->failed, ',');
-	appendStringInfoString(&provisioning->failed, sbx_detail_close(&json));
-}
-
-/*
- * After a launch that failed: returns when the next candidate may be tried, else
- * raises SB005 (terminal) or SB006 (no candidate or attempt is left).
- */
-static void
-after_failure(Provisioning *provisioning, bool is_last)
-{
-	const char *provider_id = provisioning->access.provider->pool.id;
-	SbxFailure failure = provisioning->launch->failure;
-	SbxClassification classification;
-
-	clean_up_attempt(provisioning, &failure);
-	classify(provisioning, &failure, &classification);
-	sbx_event_emit(SBX_EVENT_ATTEMPT_FAILED, provisioning->id, provider_id,
-	               provisioning->attempt, classification.code,
-	               classification.retryable ? SBX_TRUE : SBX_FALSE, SBX_UNSET);
-	if (!classification.retryable)
-		sbx_failure_launch(provider_id, &failure, classification.code);
-	note_failed(provisioning, classification.code);
-	if (is_last)
-		sbx_failure_exhausted(provisioning->failed.data, provisioning->attempt,
-		                      &failure);
-}
-
 /* --- the mapping row -------------------------------------------------------------------- */
 
 static Jsonb *
@@ -271,58 +91,53 @@ without_env(Jsonb *request)
 
 /* A launch that waits is over when the sandbox is ready; a detached one may be. */
 static const char *
-launched_state(const Provisioning *provisioning)
+launched_state(const SbxAcquisitions *all, const SbxAcquisition *member)
 {
-	const SbxSandboxFacts *facts = provisioning->launch->result;
+	const SbxSandboxFacts *facts = member->launch->result;
 
-	return provisioning->detached && facts->state != SBX_STATE_STARTED ? "starting"
-	                                                                   : "started";
+	return all->detached && facts->state != SBX_STATE_STARTED ? "starting" : "started";
 }
 
 static void
-build_mapping(const Provisioning *provisioning, SbxMapping *mapping)
+build_mapping(const SbxAcquisitions *all, const SbxAcquisition *member,
+              SbxMapping *mapping)
 {
-	Jsonb *launch = member_of(provisioning->plan->request_jsonb, "launch");
+	Jsonb *launch = member_of(all->plan->request_jsonb, "launch");
 	Jsonb *labels = member_of(launch, "labels");
 
 	memset(mapping, 0, sizeof(*mapping));
-	mapping->id = provisioning->id;
-	mapping->provider_id = provisioning->access.provider->pool.id;
-	mapping->provider_sandbox_id = provisioning->launch->sandbox_id;
-	mapping->name = provisioning->plan->request->name;
+	mapping->id = member->id;
+	mapping->provider_id = member->access.provider->pool.id;
+	mapping->provider_sandbox_id = member->launch->sandbox_id;
+	mapping->name = all->plan->request->name;
 	mapping->labels =
 	    labels != NULL
 	        ? labels
 	        : DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum("{}")));
-	mapping->state = launched_state(provisioning);
-	mapping->request = without_env(provisioning->plan->request_jsonb);
+	mapping->state = launched_state(all, member);
+	mapping->request = without_env(all->plan->request_jsonb);
 	mapping->env = member_of(launch, "env");
-	mapping->launch_token = provisioning->launch_token;
+	mapping->launch_token = member->launch_token;
 	mapping->owner = GetUserId();
 }
 
 /*
- * The sandbox exists but cannot be recorded: destroy it while the transaction
- * still lives, then raise what went wrong.  A trigger on the table may have
- * destroyed it before us: then the entry is gone, and the launch with it.
+ * The sandboxes exist but one cannot be recorded: destroy them while the transaction
+ * still lives, then raise what went wrong.
  */
 static void
-fail_mapping(Provisioning *provisioning, ErrorData *error)
+fail_mapping(SbxAcquisitions *all, const SbxAcquisition *member, ErrorData *error)
 {
-	const char *provider_id = provisioning->access.provider->pool.id;
-
-	sbx_event_emit(SBX_EVENT_MAPPING_FAILED, provisioning->id, provider_id,
-	               provisioning->attempt, NULL, SBX_UNSET, SBX_UNSET);
-	if (sbx_cleanup_find(provisioning->id) != NULL &&
-	    !sbx_error_is_interrupt(error->sqlerrcode) &&
-	    !destroy_now(provisioning, DESTROY_UNRECORDED_MS))
-		sbx_event_emit(SBX_EVENT_CLEANUP_FINISHED, provisioning->id, provider_id, 0,
-		               NULL, SBX_UNSET, SBX_FALSE);
+	sbx_event_emit(SBX_EVENT_MAPPING_FAILED, member->id,
+	               member->access.provider->pool.id, member->attempt, NULL, SBX_UNSET,
+	               SBX_UNSET);
+	if (!sbx_error_is_interrupt(error->sqlerrcode))
+		sbx_acquire_withdraw(all);
 	ReThrowError(error);
 }
 
 static void
-record(Provisioning *provisioning)
+record(SbxAcquisitions *all, const SbxAcquisition *member)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
@@ -333,7 +148,7 @@ record(Provisioning *provisioning)
 	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		build_mapping(provisioning, &mapping);
+		build_mapping(all, member, &mapping);
 		sbx_mapping_insert(&mapping);
 		ReleaseCurrentSubTransaction();
 	}
@@ -348,22 +163,25 @@ record(Provisioning *provisioning)
 	MemoryContextSwitchTo(context);
 	CurrentResourceOwner = owner;
 	if (error != NULL)
-		fail_mapping(provisioning, error);
+		fail_mapping(all, member, error);
 }
 
 /* --- the main line ------------------------------------------------------------------------ */
 
-static void
-route(Provisioning *provisioning, Jsonb *request, const char *policy,
-      const char *given_id)
+/* Where the request would go. */
+static SbxPlan *
+route(FunctionCallInfo fcinfo, const char *policy, bool detached)
 {
-	SbxPlan *plan = sbx_plan_make(request, policy, provisioning->detached, false,
-	                              SBX_WANTED_ATTEMPTS);
+	if (PG_ARGISNULL(0))
+		sbx_error_document(SBX_DOCUMENT_REQUEST, "request", SBX_REASON_MISSING, NULL);
+	return sbx_plan_make(PG_GETARG_JSONB_P(0), policy, detached, false,
+	                     SBX_WANTED_ATTEMPTS);
+}
 
-	provisioning->plan = plan;
-	if (plan->request->idempotency_key != NULL)
-		sbx_error_not_built("request.idempotencyKey");
-	check_id(given_id);
+/* There has to be a candidate. */
+static void
+check_eligible(const SbxPlan *plan)
+{
 	if (plan->eligible == 0)
 	{
 		sbx_event_emit(SBX_EVENT_ROUTE_REFUSED, NULL, NULL, 0, NULL, SBX_UNSET,
@@ -374,76 +192,43 @@ route(Provisioning *provisioning, Jsonb *request, const char *policy,
 	               SBX_UNSET, SBX_UNSET);
 }
 
-/* One attempt: true = there is a sandbox, which accepts commands unless detached. */
-static bool
-launch(Provisioning *provisioning, const SbxProvider *provider)
-{
-	SbxTarget by_name = {NULL, provisioning->id, provisioning->launch_token};
-	SbxOp *destroy;
-
-	sbx_session_access(provider, &provisioning->access);
-	provisioning->launch =
-	    provider->kind->launch(&provisioning->access.account, &provisioning->input);
-	destroy = provider->kind->destroy(&provisioning->access.account, &by_name,
-	                                  ABORT_DESTROY_MS);
-	provisioning->pending =
-	    sbx_cleanup_expect(provisioning->id, provider->pool.id, provisioning->launch,
-	                       destroy, provisioning->access.credential);
-
-	sbx_event_emit(SBX_EVENT_ATTEMPT_STARTED, provisioning->id, provider->pool.id,
-	               provisioning->attempt, NULL, SBX_UNSET, SBX_UNSET);
-	sbx_session_run(provisioning->launch);
-	if (!provisioning->launch->succeeded)
-		return false;
-	sbx_event_emit(SBX_EVENT_ATTEMPT_SUCCEEDED, provisioning->id, provider->pool.id,
-	               provisioning->attempt, NULL, SBX_UNSET, SBX_UNSET);
-	return true;
-}
-
-/* Attempt the candidates in order, as many as the request allows. */
 static void
-acquire(Provisioning *provisioning)
+acquire_and_record(SbxAcquisitions *all)
 {
-	const SbxPlan *plan = provisioning->plan;
-	int bound = plan->request->fallback_allowed ? plan->request->max_attempts : 1;
-	int last = Min(bound, plan->eligible);
-
-	build_input(provisioning);
-	sbx_session_prepare_engines();
-	initStringInfo(&provisioning->failed);
-	for (int i = 0; i < last; i++)
+	sbx_acquire(all);
+	for (int i = 0; i < all->count; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		provisioning->attempt = i + 1;
-		if (launch(provisioning, sbx_plan_provider(plan, &plan->verdicts[i])))
-			return;
-		after_failure(provisioning, i + 1 == last);
+		record(all, &all->members[i]);
 	}
 }
 
-/* Both functions; the arguments are request, policy, id. */
+/* The arguments are request, policy, id. */
 static Datum
 provision(FunctionCallInfo fcinfo, bool detached, const char *function)
 {
-	Provisioning provisioning = {.detached = detached};
+	SbxAcquisition member = {0};
+	SbxAcquisitions all = {.detached = detached, .members = &member, .count = 1};
 	SbxCall call;
 	char *policy = PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1));
 	char *given = PG_ARGISNULL(2) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(2));
 
 	sbx_session_begin(&call);
 	sbx_session_refuse_effects(function);
-	if (PG_ARGISNULL(0))
-		sbx_error_document(SBX_DOCUMENT_REQUEST, "request", SBX_REASON_MISSING, NULL);
-	route(&provisioning, PG_GETARG_JSONB_P(0), policy, given);
-	provisioning.id = claim_id(given);
+	all.plan = route(fcinfo, policy, detached);
+	if (all.plan->request->idempotency_key != NULL)
+		sbx_error_not_built("request.idempotencyKey");
+	check_id(given);
+	check_eligible(all.plan);
+	sbx_acquire_admit(1);
+	member.id = claim_id(given);
 
 	/* The caller may use the id again, here or in another database. */
 	if (given != NULL)
-		provisioning.launch_token = sbx_session_random_hex(8);
-	acquire(&provisioning);
-	record(&provisioning);
+		member.launch_token = sbx_session_random_hex(8);
+	acquire_and_record(&all);
 	sbx_session_end(&call);
-	PG_RETURN_DATUM(CStringGetTextDatum(provisioning.id));
+	PG_RETURN_DATUM(CStringGetTextDatum(member.id));
 }
 
 /*
@@ -456,8 +241,9 @@ provision(FunctionCallInfo fcinfo, bool detached, const char *function)
  *		Errors: SB001 invalid request or id, SB002 placement that bypasses routing,
  *		SB003 no eligible provider, SB005 launch failed for good, SB006 attempts
  *		exhausted, SB011 incomplete credential, SB013 unknown policy, 42501 unusable
- *		registration, 25006 read-only transaction or recovery, 0A000 parts of
- *		the request language not built.
+ *		registration, 25006 read-only transaction or recovery, 54000 more than
+ *		sbx_router.max_launches_per_statement, 0A000 parts of the request language
+ *		not built.
  */
 PG_FUNCTION_INFO_V1(sbx_provision);
 Datum
@@ -479,4 +265,77 @@ Datum
 sbx_provision_detached(PG_FUNCTION_ARGS)
 {
 	return provision(fcinfo, true, "sbx_provision_detached()");
+}
+
+/* What names a single sandbox cannot be said of many. */
+static void
+check_for_many(const SbxRequest *request)
+{
+	if (request->idempotency_key != NULL)
+		sbx_error_document(SBX_DOCUMENT_REQUEST, "request.idempotencyKey",
+		                   SBX_REASON_FORBIDDEN, NULL);
+	if (request->name != NULL)
+		sbx_error_document(SBX_DOCUMENT_REQUEST, "request.launch.name",
+		                   SBX_REASON_FORBIDDEN, NULL);
+}
+
+static int
+count_argument(FunctionCallInfo fcinfo, int n)
+{
+	if (PG_ARGISNULL(n))
+		sbx_error_document(SBX_DOCUMENT_ARGUMENT, "count", SBX_REASON_MISSING, NULL);
+	if (PG_GETARG_INT32(n) < 0)
+		sbx_error_document(SBX_DOCUMENT_ARGUMENT, "count", SBX_REASON_NEGATIVE, NULL);
+	return PG_GETARG_INT32(n);
+}
+
+static void
+put_ids(ReturnSetInfo *result, const SbxAcquisitions *all)
+{
+	for (int i = 0; i < all->count; i++)
+	{
+		Datum value = CStringGetTextDatum(all->members[i].id);
+		bool is_null = false;
+
+		tuplestore_putvalues(result->setResult, result->setDesc, &value, &is_null);
+	}
+}
+
+/*
+ * sbx_provision_many(request jsonb, count integer, policy text) returns setof sbx_id
+ *		So many sandboxes for one request, launched at the same time: all of them, or
+ *		an error and none.  Each is routed as sbx_provision would; a launch that fails
+ *		goes to the next candidate by itself.  All ids are locked before the first
+ *		launch.  What was launched is destroyed when one fails for good or cannot be
+ *		recorded.
+ *
+ *		Errors: as sbx_provision, and SB001 for an idempotencyKey or a launch.name in
+ *		the request, or a negative count.
+ */
+PG_FUNCTION_INFO_V1(sbx_provision_many);
+Datum
+sbx_provision_many(PG_FUNCTION_ARGS)
+{
+	SbxAcquisitions all = {0};
+	SbxCall call;
+	char *policy = PG_ARGISNULL(2) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(2));
+
+	sbx_session_begin(&call);
+	sbx_session_refuse_effects("sbx_provision_many()");
+	all.plan = route(fcinfo, policy, false);
+	check_for_many(all.plan->request);
+	all.count = count_argument(fcinfo, 1);
+	check_eligible(all.plan);
+	sbx_acquire_admit(all.count);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	if (all.count > 0)
+	{
+		all.members = palloc0(sizeof(SbxAcquisition) * all.count);
+		for (int i = 0; i < all.count; i++)
+			all.members[i].id = claim_id(NULL);
+		acquire_and_record(&all);
+	}
+	put_ids((ReturnSetInfo *) fcinfo->resultinfo, &all);
+	sbx_session_end(&call);
+	return (Datum) 0;
 }

@@ -27,11 +27,14 @@
 #include "utils/memutils.h"
 #include "utils/wait_event.h"
 
-/* Idle connections kept; more would hold descriptors that the server needs. */
-#define MAX_IDLE_CONNECTIONS 8L
+/*
+ * Connections kept by a backend that does one thing at a time; more would hold
+ * descriptors that the server needs.
+ */
+#define MAX_KEPT_CONNECTIONS 8
 
-/* Sockets in use at once; further requests queue inside libcurl. */
-#define MAX_CONNECTIONS 100L
+/* Operations under way at once, each with a socket at most; others wait their turn. */
+#define MAX_UNDER_WAY 100
 
 /* Wake up at least this often, whatever libcurl and the operations ask for. */
 #define MAX_WAIT_MS 1000
@@ -44,10 +47,12 @@ struct SbxEngine
 	int epoll_fd;
 	WaitEventSet *wait_set;
 	int64 timer_at; /* libcurl's timer, monotonic ms; -1 = none */
+	int64 limit;    /* no operation goes on beyond */
 	bool busy;
 	bool aborting;
 	SbxTransfer *transfers;
 	int count;
+	int started; /* so many of them, in their order */
 };
 
 static int
@@ -107,8 +112,7 @@ create_multi(SbxEngine *engine)
 	curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, engine);
 	curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, timer_callback);
 	curl_multi_setopt(multi, CURLMOPT_TIMERDATA, engine);
-	curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, MAX_IDLE_CONNECTIONS);
-	curl_multi_setopt(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, MAX_CONNECTIONS);
+	curl_multi_setopt(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long) MAX_UNDER_WAY);
 	curl_multi_setopt(multi, CURLMOPT_PIPELINING, CURLPIPE_NOTHING);
 	return multi;
 }
@@ -291,14 +295,31 @@ collect_exchanges(SbxEngine *engine)
 	}
 }
 
-/* Pauses that are over and operations whose time is over; true = all finished. */
+/* The time of an operation starts when it does. */
+static void
+start_next(SbxEngine *engine)
+{
+	SbxTransfer *transfer = &engine->transfers[engine->started++];
+	int64 now = sbx_libcurl_now();
+
+	transfer->deadline = Min(now + transfer->op->timeout_ms, engine->limit);
+	if (now < transfer->deadline)
+		step(transfer, now);
+	else
+		expire(transfer, now);
+}
+
+/*
+ * Pauses that are over and operations whose time is over; then those whose turn it is.
+ * True = all finished.
+ */
 static bool
 advance_by_time(SbxEngine *engine)
 {
 	int64 now = sbx_libcurl_now();
-	bool all_finished = true;
+	int under_way = 0;
 
-	for (int i = 0; i < engine->count; i++)
+	for (int i = 0; i < engine->started; i++)
 	{
 		SbxTransfer *transfer = &engine->transfers[i];
 
@@ -310,9 +331,14 @@ advance_by_time(SbxEngine *engine)
 			transfer->wake_at = -1;
 			step(transfer, now);
 		}
-		all_finished = all_finished && transfer->finished;
+		under_way += !transfer->finished;
 	}
-	return all_finished;
+	while (under_way < MAX_UNDER_WAY && engine->started < engine->count)
+	{
+		start_next(engine);
+		under_way += !engine->transfers[engine->started - 1].finished;
+	}
+	return under_way == 0;
 }
 
 static int64
@@ -323,7 +349,7 @@ next_wake(const SbxEngine *engine)
 
 	if (engine->timer_at >= 0)
 		wake = Min(wake, engine->timer_at);
-	for (int i = 0; i < engine->count; i++)
+	for (int i = 0; i < engine->started; i++)
 	{
 		const SbxTransfer *transfer = &engine->transfers[i];
 
@@ -357,13 +383,17 @@ wait_for_events(SbxEngine *engine)
 static bool
 begin_run(SbxEngine *engine, SbxOp **ops, int count, const SbxEngineSettings *settings)
 {
-	int64 now = sbx_libcurl_now();
+	/* This limit is for those in use, too. */
+	long connections = Max(MAX_KEPT_CONNECTIONS, Min(count, MAX_UNDER_WAY));
 
 	engine->transfers = calloc(count, sizeof(SbxTransfer));
 	if (engine->transfers == NULL)
 		return false;
+	curl_multi_setopt(engine->multi, CURLMOPT_MAXCONNECTS, connections);
 	engine->busy = true;
 	engine->count = count;
+	engine->started = 0;
+	engine->limit = PG_INT64_MAX;
 	for (int i = 0; i < count; i++)
 	{
 		engine->transfers[i].op = ops[i];
@@ -371,7 +401,6 @@ begin_run(SbxEngine *engine, SbxOp **ops, int count, const SbxEngineSettings *se
 		engine->transfers[i].settings = settings;
 		engine->transfers[i].aborting = engine->aborting;
 		engine->transfers[i].wake_at = -1;
-		engine->transfers[i].deadline = now + ops[i]->timeout_ms;
 	}
 	return true;
 }
@@ -396,13 +425,6 @@ end_run(SbxEngine *engine)
 	engine->busy = false;
 }
 
-static void
-start_all(SbxEngine *engine)
-{
-	for (int i = 0; i < engine->count; i++)
-		step(&engine->transfers[i], sbx_libcurl_now());
-}
-
 /* What an operation notes of an attempt that it repeats is no failure yet. */
 static void
 tell(const SbxEngine *engine, SbxEngineReport *report, void *report_arg)
@@ -423,7 +445,6 @@ tell(const SbxEngine *engine, SbxEngineReport *report, void *report_arg)
 static void
 drive(SbxEngine *engine, SbxEngineReport *report, void *report_arg)
 {
-	start_all(engine);
 	while (!advance_by_time(engine))
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -457,14 +478,14 @@ sbx_engine_run(SbxEngine *engine, SbxOp **ops, int count,
 	PG_END_TRY();
 }
 
-/* Bring every deadline forward to now + rest. */
+/* Bring every deadline forward to now + rest, those to come too. */
 static void
 limit_deadlines(SbxEngine *engine, int64 rest)
 {
-	int64 limit = sbx_libcurl_now() + rest;
-
-	for (int i = 0; i < engine->count; i++)
-		engine->transfers[i].deadline = Min(engine->transfers[i].deadline, limit);
+	engine->limit = sbx_libcurl_now() + rest;
+	for (int i = 0; i < engine->started; i++)
+		engine->transfers[i].deadline =
+		    Min(engine->transfers[i].deadline, engine->limit);
 }
 
 static void
@@ -473,7 +494,6 @@ drive_aborting(SbxEngine *engine, int64 budget_ms, int64 hurried_ms)
 	bool hurried = false;
 
 	limit_deadlines(engine, budget_ms);
-	start_all(engine);
 	while (!advance_by_time(engine))
 	{
 		if (!hurried && (QueryCancelPending || ProcDiePending))
