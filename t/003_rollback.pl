@@ -11,7 +11,7 @@ use Time::HiRes qw(time);
 # budget of a rollback is long, so that a slow machine does not run into it.
 my $sbx = SbxTest->new(
 	emulator => ['--no-exec'],
-	conf => "sbx_router.abort_cleanup_timeout = '60s'\n");
+	conf => "sbx_router.max_launches_per_statement = 1000\nsbx_router.abort_cleanup_timeout = '60s'\n");
 $sbx->register('pool');
 my $s = $sbx->user('pool', 'key');
 

@@ -11,7 +11,7 @@ use Time::HiRes qw(time);
 # Nothing is run here.
 my $sbx = SbxTest->new(
 	emulator => ['--no-exec'],
-	conf => "sbx_router.abort_cleanup_timeout = '100ms'\n");
+	conf => "sbx_router.max_launches_per_statement = 1000\nsbx_router.abort_cleanup_timeout = '100ms'\n");
 my $true = JSON::PP::true;
 my $marker = 'text-of-the-provider-4711';
 my $key = 'dtn_key-of-the-test-0815';
