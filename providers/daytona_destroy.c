@@ -126,19 +126,27 @@ daytona_destroy_done(SbxOp *op, SbxDestroyResult result)
 	return sbx_op_succeed(op, &destroy->result);
 }
 
+/* After a delete that may have worked, "not found" is its success. */
+static SbxOpWant
+daytona_destroy_nothing_left(SbxOp *op)
+{
+	SbxDaytonaState *state = op->state;
+
+	return daytona_destroy_done(op, state->steps.acted ? SBX_DESTROY_DONE
+	                                                   : SBX_DESTROY_WAS_GONE);
+}
+
 /*
- * After a delete that may have worked, "not found" is its success.  Otherwise a start
- * may have made it anew under another id that nobody heard of; its name has stayed.
+ * A start may have made it anew under another id that nobody heard of; its name has
+ * stayed.
  */
 static SbxOpWant
 daytona_destroy_not_found(SbxOp *op)
 {
 	SbxDaytonaDestroy *destroy = op->state;
 
-	if (destroy->state.steps.acted)
-		return daytona_destroy_done(op, SBX_DESTROY_DONE);
 	if (destroy->by_name || !sbx_steps_valid_id(destroy->unique_name))
-		return daytona_destroy_done(op, SBX_DESTROY_WAS_GONE);
+		return daytona_destroy_nothing_left(op);
 	destroy->by_name = true;
 	op->sandbox_id[0] = '\0';
 	sbx_daytona_point_at(op, destroy->unique_name);
@@ -162,7 +170,7 @@ daytona_destroy_looked_for_moved(SbxOp *op)
 		return daytona_destroy_after_trouble(op, daytona_destroy_look_for_moved);
 	destroy->trouble = 0;
 	if (op->response.status == 404)
-		return daytona_destroy_done(op, SBX_DESTROY_WAS_GONE);
+		return daytona_destroy_nothing_left(op);
 	sandbox = sbx_daytona_take_sandbox(op);
 	if (sandbox == NULL)
 		return SBX_OP_WANT_NOTHING;
@@ -172,8 +180,7 @@ daytona_destroy_looked_for_moved(SbxOp *op)
 	if (is_ours)
 		sbx_daytona_adopt(op, sandbox);
 	json_decref(sandbox);
-	return is_ours ? daytona_destroy_delete(op)
-	               : daytona_destroy_done(op, SBX_DESTROY_WAS_GONE);
+	return is_ours ? daytona_destroy_delete(op) : daytona_destroy_nothing_left(op);
 }
 
 static SbxOpWant

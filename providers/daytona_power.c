@@ -202,6 +202,21 @@ daytona_start_adopt_ours(SbxOp *op)
 	return is_ours;
 }
 
+/* A description, but not that of our sandbox. */
+static bool
+daytona_start_is_anothers(SbxOp *op)
+{
+	const SbxDaytonaPower *power = op->state;
+	json_t *sandbox = op->response.status == 200 ? sbx_daytona_sandbox(op) : NULL;
+	bool is_anothers =
+	    sandbox != NULL &&
+	    sbx_steps_owner(json_object_get(sandbox, "labels"), power->unique_name,
+	                    power->launch_token) != SBX_OWNER_OURS;
+
+	json_decref(sandbox);
+	return is_anothers;
+}
+
 /*
  * No such sandbox: an earlier start may have made it anew, under an id that nobody heard
  * of.  Its name has stayed.
@@ -228,8 +243,7 @@ daytona_start_looked(SbxOp *op)
 	if (op->response.status == 404 && !power->by_name &&
 	    sbx_steps_valid_id(power->unique_name))
 		return daytona_start_look_by_name(op);
-	if (op->response.status == 200 && power->by_name && op->sandbox_id[0] == '\0' &&
-	    !daytona_start_adopt_ours(op))
+	if (power->by_name && op->sandbox_id[0] == '\0' && daytona_start_is_anothers(op))
 		return sbx_steps_fail_response(op, "SANDBOX_GONE");
 	sandbox = daytona_power_take(op, daytona_start_look, &want);
 	if (sandbox == NULL)

@@ -16,8 +16,12 @@
 /* What the sandbox gets to print a file; it takes milliseconds. */
 #define E2B_PRINT_MS 8000
 
+/* Looks for a script whose answer was lost. */
+#define E2B_LOOKS         3
+#define E2B_LOOK_PAUSE_MS 1000
+
 /* More than any of these texts prints. */
-#define E2B_STATUS_MAX 256
+#define E2B_STATUS_MAX 4096
 
 /* Nobody says how long it will run: as long as one that is waited for, at least. */
 #define E2B_BACKGROUND_LIFETIME_S (30 * 60)
@@ -29,6 +33,7 @@ typedef struct SbxE2bBackground
 	const char *claim_text;
 	const char *status_text;
 	const char *log_texts[2];
+	int looks; /* for one whose answer was lost */
 	size_t max_stream;
 	SbxScriptOutput output;
 	SbxStartedScript started;
@@ -41,6 +46,7 @@ static SbxStep e2b_background_extended;
 static SbxStep e2b_background_claimed;
 static SbxStep e2b_background_stored;
 static SbxStep e2b_background_spawned;
+static SbxStep e2b_background_check;
 static SbxStep e2b_background_checked;
 static SbxStep e2b_status_start;
 static SbxStep e2b_status_ask;
@@ -230,6 +236,14 @@ e2b_background_spawned(SbxOp *op)
 	/* Told that there is nothing to run: then it does not. */
 	if (sbx_steps_is_refusal(op) || (op->response.status == 200 && process->has_error))
 		return sbx_e2b_fail_noted_in_envd(op);
+	return e2b_background_check(op);
+}
+
+static SbxOpWant
+e2b_background_check(SbxOp *op)
+{
+	SbxE2bBackground *background = op->state;
+
 	return sbx_e2b_execute(op, background->status_text, E2B_PRINT_MS, E2B_STATUS_MAX,
 	                       NULL, e2b_background_checked);
 }
@@ -237,13 +251,18 @@ e2b_background_spawned(SbxOp *op)
 static SbxOpWant
 e2b_background_checked(SbxOp *op)
 {
+	SbxE2bBackground *background = op->state;
 	int exit_code;
 	SbxScriptWord word = e2b_read_word(op, &exit_code);
 
-	return word == SBX_SCRIPT_ENDED || word == SBX_SCRIPT_IS_RUNNING ||
-	               word == SBX_SCRIPT_IS_LOST
-	           ? e2b_background_found(op)
-	           : sbx_e2b_fail_noted_in_envd(op);
+	if (word == SBX_SCRIPT_ENDED || word == SBX_SCRIPT_IS_RUNNING ||
+	    word == SBX_SCRIPT_IS_LOST)
+		return e2b_background_found(op);
+
+	/* Not yet there, or not seen: the answer was lost a moment ago. */
+	if (++background->looks < E2B_LOOKS)
+		return sbx_steps_pause(op, E2B_LOOK_PAUSE_MS, e2b_background_check);
+	return sbx_e2b_fail_noted_in_envd(op);
 }
 
 /* --- status --------------------------------------------------------------- */

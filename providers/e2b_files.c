@@ -9,6 +9,9 @@
 /* Megabytes over a slow line take minutes. */
 #define E2B_FILE_TIMEOUT_MS (10 * 60 * 1000)
 
+/* A refusal has its text, however small the file may be. */
+#define E2B_REFUSAL_BYTES ((size_t) 64 * 1024)
+
 typedef struct SbxE2bFile
 {
 	SbxE2bState state; /* first */
@@ -144,17 +147,20 @@ e2b_download_send(SbxOp *op)
 	    sbx_e2b_send_envd(op, "GET", file->path, NULL, NULL, 0, e2b_download_answered);
 
 	op->request.timeout_ms = 0;
-	op->request.max_response = file->max_bytes;
+	op->request.max_response =
+	    file->max_bytes > E2B_REFUSAL_BYTES ? file->max_bytes : E2B_REFUSAL_BYTES;
 	return want;
 }
 
 static SbxOpWant
 e2b_download_answered(SbxOp *op)
 {
+	SbxE2bFile *file = op->state;
 	SbxFileContent *content;
 	char *bytes;
 
-	if (op->response.too_large)
+	if (op->response.too_large ||
+	    (op->response.status == 200 && op->response.body_length > file->max_bytes))
 		return sbx_steps_fail_response(op, "FILE_TOO_LARGE");
 	if (op->response.status != 200)
 		return e2b_fail_file(op);

@@ -4,6 +4,8 @@
  *
  * A paused sandbox keeps memory and files, and is stopped as far as anybody can tell.
  */
+#include <string.h>
+
 #include "providers/e2b.h"
 
 #define E2B_POWER_TIMEOUT_MS  (90 * 1000)
@@ -93,6 +95,9 @@ e2b_ready_looked(SbxOp *op)
 	sandbox = sbx_e2b_take_sandbox(op);
 	if (sandbox == NULL)
 		return SBX_OP_WANT_NOTHING;
+
+	/* What went wrong before is not why it is not ready. */
+	memset(&power->state.steps.noted, 0, sizeof(power->state.steps.noted));
 	found = sbx_e2b_sandbox_state(sandbox);
 	usable = sbx_e2b_learn_envd(op, sandbox);
 	e2b_ready_allow_unready(op, sandbox);

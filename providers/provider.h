@@ -202,7 +202,7 @@ typedef struct SbxUploadInput
 	const char *path; /* of the file; relative = to the home directory */
 	const char *bytes;
 	size_t length;
-	const char *boundary; /* random, [a-z0-9-]: must not appear in the bytes */
+	const char *boundary; /* [a-z0-9-], at random: so it is not in the bytes */
 } SbxUploadInput;
 
 /* Result of download. */

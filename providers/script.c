@@ -156,24 +156,44 @@ script_write_session(ScriptText *text, const char *session)
 }
 
 /*
+ * When a process started: its number alone can come back, after a restart above all.
+ * Nothing for one that is gone or dead, and where there is no /proc.
+ */
+#define SCRIPT_START_OF(pid)                                                           \
+	"$(sed -e \"s/.*) //\" -e \"/^Z/d\" \"/proc/" pid "/stat\" 2>/dev/null | "         \
+	"cut -d\" \" -f20)"
+
+/*
+ * The child names its process.  A foreground script does that only if the outer text
+ * made the file: without a group there is none to name.  Either way it succeeds: `$?` is
+ * what a script that does nothing ends with.  A link needs no block of a full disk.
+ */
+static void
+script_write_name(ScriptText *text, const char *run_id, bool in_background)
+{
+	script_add(text,
+	           in_background ? "ln -sn \"$$:" SCRIPT_START_OF("$$") "\" " : "[ ! -f ");
+	script_add(text, SBX_SCRIPT_FILE);
+	script_add(text, run_id);
+	script_add(text, in_background ? " 2>/dev/null || :; " : " ] || echo $$ >");
+	if (in_background)
+		return;
+	script_add(text, SBX_SCRIPT_FILE);
+	script_add(text, run_id);
+	script_add(text, "; ");
+}
+
+/*
  * The child's text.  Everything before the user's first byte stays on one line,
  * so that line numbers in its messages are the user's; hence the detour for line
  * breaks in values.  A directory that cannot be entered ends the run.
  */
 static void
-script_write_inner(ScriptText *text, const SbxRunInput *input)
+script_write_inner(ScriptText *text, const SbxRunInput *input, bool in_background)
 {
 	const char *newline = NULL;
 
-	/*
-	 * Only if the outer text made the file: without a group there is none to name.
-	 * Either way it succeeds: `$?` is what a script that does nothing ends with.
-	 */
-	script_add(text, "[ ! -f " SBX_SCRIPT_FILE);
-	script_add(text, input->run_id);
-	script_add(text, " ] || echo $$ >" SBX_SCRIPT_FILE);
-	script_add(text, input->run_id);
-	script_add(text, "; ");
+	script_write_name(text, input->run_id, in_background);
 	if (input->session != NULL)
 		script_write_session(text, input->session);
 	if (script_has_newline(input))
@@ -235,23 +255,24 @@ script_write_group(ScriptText *text)
 /*
  * Before and after a child that nobody waits for: its output goes to files.  A text that
  * is delivered twice does nothing the second time, not even to a file of the first.
- * It is named in any case: its status is asked for.
+ * What cannot be run at all ends as in a shell, with 126.
  */
 static void
 script_open_background(ScriptText *text)
 {
-	script_add(text, "sbx_code=1; if mkdir \"$sbx_pid.once\" 2>/dev/null; then "
-	                 "(umask 077; : >\"$sbx_pid.out\"; : >\"$sbx_pid.err\"; "
-	                 ": >\"$sbx_pid\"); sbx_group=; "
-	                 "command -v setsid >/dev/null 2>&1 && sbx_group=setsid; { ");
+	script_add(text,
+	           "sbx_code=126; if ln -sn \"$$:" SCRIPT_START_OF(
+	               "$$") "\" \"$sbx_pid.once\" 2>/dev/null; then "
+	                     "(umask 077; : >\"$sbx_pid.out\"; : >\"$sbx_pid.err\"); "
+	                     "sbx_group=; "
+	                     "command -v setsid >/dev/null 2>&1 && sbx_group=setsid; { ");
 }
 
 static void
 script_close_background(ScriptText *text)
 {
 	script_add(text, "} >\"$sbx_pid.out\" 2>\"$sbx_pid.err\"; "
-	                 "echo \"$sbx_code\" >\"$sbx_pid.exit.new\" && "
-	                 "mv -f \"$sbx_pid.exit.new\" \"$sbx_pid.exit\"; "
+	                 "ln -sn \"$sbx_code\" \"$sbx_pid.exit\" 2>/dev/null && "
 	                 "rm -f \"$sbx_pid\"; fi; ");
 }
 
@@ -266,8 +287,11 @@ script_write_outer(ScriptText *text, const ScriptText *inner, const char *run_id
 	ScriptText quoted = {0};
 
 	script_add_quoted(&quoted, inner->bytes, inner->length, NULL);
-	script_add(text, "sbx_shell=sh; command -v bash >/dev/null 2>&1 && sbx_shell=bash; "
-	                 "sbx_pid=" SBX_SCRIPT_FILE);
+	/* Options of the shell that sources this would end it early. */
+	script_add(
+	    text,
+	    "set +eC; sbx_shell=sh; command -v bash >/dev/null 2>&1 && sbx_shell=bash; "
+	    "sbx_pid=" SBX_SCRIPT_FILE);
 	script_add(text, run_id);
 	script_add(text, "; ");
 	if (in_background)
@@ -301,10 +325,10 @@ script_text(SbxArena *arena, const SbxRunInput *input, bool in_background)
 	ScriptText inner = {0};
 	ScriptText outer = {0};
 
-	script_write_inner(&inner, input);
+	script_write_inner(&inner, input, in_background);
 	if (!script_start_over(&inner, arena))
 		return NULL;
-	script_write_inner(&inner, input);
+	script_write_inner(&inner, input, in_background);
 
 	script_write_outer(&outer, &inner, input->run_id, in_background);
 	if (!script_start_over(&outer, arena))
@@ -351,9 +375,11 @@ sbx_script_kill_text(SbxArena *arena, const char *run_id)
 }
 
 /*
- * The exit code counts, whatever runs.  It is asked for again when the process is gone:
- * the shell that notes it is a moment behind, and only one that takes seconds for that
- * will never do it.  Without a group of its own it is one process.
+ * The exit code counts, whatever runs.  Before the script has named its process, that of
+ * the shell that runs the text counts.  When the process is gone the exit code is asked
+ * for again: the shell that notes it is a moment behind, and only one that takes seconds
+ * for that will never do it.  That a process is there says /proc, because it may be
+ * another user's by now.
  */
 const char *
 sbx_script_status_text(SbxArena *arena, const char *run_id, const char *fingerprint)
@@ -361,17 +387,25 @@ sbx_script_status_text(SbxArena *arena, const char *run_id, const char *fingerpr
 	return sbx_arena_printf(
 	    arena,
 	    "sbx_file=" SBX_SCRIPT_FILE "%s; "
-	    "sbx_end() { [ -f \"$sbx_file.exit\" ] && "
-	    "cat \"$sbx_file.exit\"; }; "
-	    "if [ ! -L \"$sbx_file.claim\" ]; then echo " SBX_SCRIPT_NOTHING "; "
-	    "elif [ \"$(readlink \"$sbx_file.claim\")\" != %s ]; then "
-	    "echo " SBX_SCRIPT_ANOTHER "; "
-	    "else sbx_end || { sbx_pid=$(cat \"$sbx_file\" 2>/dev/null); "
-	    "if [ -z \"$sbx_pid\" ]; then sbx_end || echo " SBX_SCRIPT_CLAIMED "; "
-	    "elif kill -0 \"-$sbx_pid\" 2>/dev/null || kill -0 \"$sbx_pid\" 2>/dev/null; "
-	    "then echo " SBX_SCRIPT_RUNNING "; "
-	    "else for sbx_try in 1 2 3; do sbx_end && break; sleep 1; "
-	    "[ \"$sbx_try\" = 3 ] && echo " SBX_SCRIPT_LOST "; done; fi; }; fi",
+	    "sbx_end() { readlink \"$sbx_file.exit\"; }; "
+	    "sbx_alive() { if [ -n \"${1#*:}\" ]; then "
+	    "[ \"" SCRIPT_START_OF(
+	        "${1%%%%:*}") "\" = \"${1#*:}\" ]; "
+	                      "else kill -0 \"${1%%%%:*}\" 2>/dev/null; fi; }; "
+	                      "if [ ! -L \"$sbx_file.claim\" ]; then "
+	                      "echo " SBX_SCRIPT_NOTHING "; "
+	                      "elif [ \"$(readlink \"$sbx_file.claim\")\" != %s ]; then "
+	                      "echo " SBX_SCRIPT_ANOTHER "; "
+	                      "elif [ ! -L \"$sbx_file.once\" ]; then "
+	                      "echo " SBX_SCRIPT_CLAIMED "; "
+	                      "elif ! sbx_end; then sbx_pid=$(readlink \"$sbx_file\"); "
+	                      "[ -n \"$sbx_pid\" ] || sbx_pid=$(readlink "
+	                      "\"$sbx_file.once\"); "
+	                      "if sbx_alive \"$sbx_pid\"; then echo " SBX_SCRIPT_RUNNING
+	                      "; "
+	                      "else for sbx_try in 1 2 3; do sbx_end && break; sleep 1; "
+	                      "[ \"$sbx_try\" = 3 ] && echo " SBX_SCRIPT_LOST
+	                      "; done; fi; fi",
 	    run_id, fingerprint);
 }
 
@@ -425,6 +459,20 @@ script_is_word(const char *text, const char *word)
 	       (text[length] == '\0' || strcmp(text + length, "\n") == 0);
 }
 
+/* A shell may have had to say something when it started. */
+static const char *
+script_last_line(const char *text)
+{
+	const char *line = text;
+
+	for (; *text != '\0'; text++)
+	{
+		if (text[0] == '\n' && text[1] != '\0')
+			line = text + 1;
+	}
+	return line;
+}
+
 SbxScriptWord
 sbx_script_read_status(const char *printed, int *exit_code)
 {
@@ -441,6 +489,7 @@ sbx_script_read_status(const char *printed, int *exit_code)
 	    {SBX_SCRIPT_LOST, SBX_SCRIPT_IS_LOST},
 	};
 
+	printed = script_last_line(printed);
 	*exit_code = script_read_exit_code(printed);
 	if (*exit_code >= 0)
 		return SBX_SCRIPT_ENDED;

@@ -18,10 +18,10 @@
 
 /*
  * Files beside a script begin so, and go on with its run id.  The one without a suffix
- * names the script's process group while it runs.  Those of a background script:
- * ".claim", a link to the fingerprint of the script that has the run id; ".once" when
- * its text has begun; ".out", ".err"; and ".exit" with the exit code, complete or not
- * there at all.
+ * names the script's process while it runs.  Those of a background script: ".out",
+ * ".err"; and links, which are there with what they say or not at all: ".claim" to the
+ * fingerprint of the script that has the run id, ".once" to the process that has begun
+ * its text, ".exit" to the exit code.
  */
 #define SBX_SCRIPT_FILE "/tmp/.sbx-run-"
 

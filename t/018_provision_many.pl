@@ -270,6 +270,8 @@ clean();
 	%connections = map { $_->{connection} => 1 } $sbx->requests;
 	cmp_ok(scalar keys %connections, '<=', 100, 'over no more of them');
 	nothing_left('very many');
+	cmp_ok(scalar(grep { (readlink($_) // '') =~ /^socket:/ } glob('/proc/' . $big->pid . '/fd/*')), '<', 50,
+		'afterwards most of the connections are closed');
 }
 
 done_testing();

@@ -48,6 +48,7 @@ struct SbxEngine
 	WaitEventSet *wait_set;
 	int64 timer_at; /* libcurl's timer, monotonic ms; -1 = none */
 	int64 limit;    /* no operation goes on beyond */
+	long max_connections;
 	bool busy;
 	bool aborting;
 	SbxTransfer *transfers;
@@ -310,6 +311,22 @@ start_next(SbxEngine *engine)
 }
 
 /*
+ * As many connections are kept as there are operations to use them: while many are under
+ * way, each finds its own again, and with the last ones the surplus goes.  libcurl's
+ * limit counts those in use, too; each connection that gets free closes at most one.
+ */
+static void
+limit_connections(SbxEngine *engine, int wanted)
+{
+	long connections = Max(MAX_KEPT_CONNECTIONS, Min(wanted, MAX_UNDER_WAY));
+
+	if (connections == engine->max_connections)
+		return;
+	curl_multi_setopt(engine->multi, CURLMOPT_MAXCONNECTS, connections);
+	engine->max_connections = connections;
+}
+
+/*
  * Pauses that are over and operations whose time is over; then those whose turn it is.
  * True = all finished.
  */
@@ -338,6 +355,7 @@ advance_by_time(SbxEngine *engine)
 		start_next(engine);
 		under_way += !engine->transfers[engine->started - 1].finished;
 	}
+	limit_connections(engine, under_way + engine->count - engine->started);
 	return under_way == 0;
 }
 
@@ -383,13 +401,9 @@ wait_for_events(SbxEngine *engine)
 static bool
 begin_run(SbxEngine *engine, SbxOp **ops, int count, const SbxEngineSettings *settings)
 {
-	/* This limit is for those in use, too. */
-	long connections = Max(MAX_KEPT_CONNECTIONS, Min(count, MAX_UNDER_WAY));
-
 	engine->transfers = calloc(count, sizeof(SbxTransfer));
 	if (engine->transfers == NULL)
 		return false;
-	curl_multi_setopt(engine->multi, CURLMOPT_MAXCONNECTS, connections);
 	engine->busy = true;
 	engine->count = count;
 	engine->started = 0;
@@ -482,7 +496,7 @@ sbx_engine_run(SbxEngine *engine, SbxOp **ops, int count,
 static void
 limit_deadlines(SbxEngine *engine, int64 rest)
 {
-	engine->limit = sbx_libcurl_now() + rest;
+	engine->limit = Min(engine->limit, sbx_libcurl_now() + rest);
 	for (int i = 0; i < engine->started; i++)
 		engine->transfers[i].deadline =
 		    Min(engine->transfers[i].deadline, engine->limit);

@@ -15,9 +15,10 @@
 /*
  * A runaway guard, not a budget: the largest legal operation holds a script
  * result of three 4 MB streams and a script of some MB in four forms (wrapped,
- * quoted, as JSON); a superuser may raise the stream size tenfold.
+ * quoted, as JSON); a superuser may raise the stream size to 64 MB, of which twice as
+ * much is taken while a stream grows.
  */
-#define SBX_OP_ARENA_LIMIT ((size_t) 256 * 1024 * 1024)
+#define SBX_OP_ARENA_LIMIT ((size_t) 512 * 1024 * 1024)
 
 /* Later blocks: a page together with malloc's and our own header. */
 #define SBX_ARENA_BLOCK_SIZE ((size_t) 4000)

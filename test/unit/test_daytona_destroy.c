@@ -460,6 +460,15 @@ moved(void)
 	drive_answer(&drive, 404, "{}");
 	destroyed(&drive, SBX_DESTROY_WAS_GONE, "nor its name");
 	drive_end(&drive);
+
+	/* A delete whose answer was lost proves nothing about the other one. */
+	drive_start(&drive, make_destroy(ID, NAME));
+	drive_answer(&drive, 502, "");
+	drive_answer(&drive, 404, "{}");
+	asks(&drive, "GET", API "/sandbox/" NAME, "its name is looked for here, too");
+	drive_answer(&drive, 404, "{}");
+	destroyed(&drive, SBX_DESTROY_DONE, "the delete did it");
+	drive_end(&drive);
 	for (size_t i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++)
 	{
 		drive_start(&drive, make_destroy(ID, NAME));

@@ -429,7 +429,8 @@ start_by_name(void)
 	    .sandbox_id = ID, .unique_name = NAME, .launch_token = "t"};
 	static const char *const strangers[] = {
 	    MOVED(""), MOVED("\"sbx-router-id\":\"" NAME "x\""),
-	    MOVED("\"sbx-router-id\":\"" NAME "\",\"sbx-router-launch\":\"t\""),
+	    MOVED("\"sbx-router-id\":\"" NAME "\",\"sbx-router-launch\":\"t\"")};
+	static const char *const garbage[] = {
 	    "{\"id\":\"a/b\",\"labels\":{\"sbx-router-id\":\"" NAME "\"}}", "<html>"};
 	Drive drive = looking(sbx_kind_daytona.start);
 
@@ -456,6 +457,15 @@ start_by_name(void)
 		drive_answer(&drive, 200, strangers[i]);
 		fails(&drive, SBX_PHASE_REMOTE, 200, "SANDBOX_GONE", SBX_ALLOCATION_UNKNOWN,
 		      "another's: %zu", i);
+		drive_end(&drive);
+	}
+	for (size_t i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++)
+	{
+		drive = looking(sbx_kind_daytona.start);
+		drive_answer(&drive, 404, "{}");
+		drive_answer(&drive, 200, garbage[i]);
+		fails(&drive, SBX_PHASE_PROTOCOL, 200, NULL, SBX_ALLOCATION_UNKNOWN,
+		      "not known to be gone: %zu", i);
 		drive_end(&drive);
 	}
 	drive_start(&drive,

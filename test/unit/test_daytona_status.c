@@ -144,6 +144,9 @@ words(void)
 	drive = told("running\n");
 	status_is(&drive, false, 0, "runs");
 	drive_end(&drive);
+	drive = told("bash: warning: setlocale: 3\nrunning\n");
+	status_is(&drive, false, 0, "what a shell said before does not count");
+	drive_end(&drive);
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 	{
 		drive = told(ends[i].word);

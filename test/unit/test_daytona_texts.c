@@ -21,16 +21,23 @@ beside(char *path, const char *suffix)
 	snprintf(path, 100, SBX_SCRIPT_FILE "%s%s", shell_run_id, suffix);
 }
 
-/* A file beside the script; false when there is none. */
+/* A file beside the script, or where a link leads; false when there is none. */
 static bool
 left(const char *suffix, char *text, size_t size)
 {
 	char path[100];
 	FILE *file;
 	size_t length;
+	ssize_t linked;
 
 	text[0] = '\0';
 	beside(path, suffix);
+	linked = readlink(path, text, size - 1);
+	if (linked >= 0)
+	{
+		text[linked] = '\0';
+		return true;
+	}
 	file = fopen(path, "r");
 	if (file == NULL)
 		return false;
@@ -167,9 +174,8 @@ background(const char *shell, const char *programs)
 	ok(left(".err", text, sizeof(text)), "%s, %s: errors", shell, programs);
 	is_text(text, "err\n", "%s, %s: in a file", shell, programs);
 	ok(left(".exit", text, sizeof(text)), "%s, %s: exit code", shell, programs);
-	is_text(text, "3\n", "%s, %s: in a file", shell, programs);
-	ok(!left("", text, sizeof(text)) && !left(".exit.new", text, sizeof(text)),
-	   "%s, %s: no other file", shell, programs);
+	is_text(text, "3", "%s, %s: in a link", shell, programs);
+	ok(!left("", text, sizeof(text)), "%s, %s: no name stays", shell, programs);
 	is_number(mode_of(".out"), 0600, "%s, %s: output for nobody else", shell, programs);
 	is_number(mode_of(".err"), 0600, "%s, %s: errors for nobody else", shell, programs);
 	status_is(shell, "3\n", "ended");
@@ -185,9 +191,8 @@ background_scripts(const char *shell)
 	{
 		const char *command;
 		const char *code;
-	} rows[] = {
-	    {"", "0\n"},           {"kill -9 $$", "137\n"},     {"set -e; false", "1\n"},
-	    {"exit 255", "255\n"}, {"# only a comment", "0\n"}, {"exit 0", "0\n"}};
+	} rows[] = {{"", "0"},           {"kill -9 $$", "137"},     {"set -e; false", "1"},
+	            {"exit 255", "255"}, {"# only a comment", "0"}, {"exit 0", "0"}};
 	char *long_text = malloc(200001);
 	char text[4096];
 	ShellRun ran;
@@ -294,6 +299,36 @@ delivered_twice(const char *shell, const char *programs)
 	clear();
 }
 
+/* What the shell brings along that sources the text. */
+static void
+inherited(const char *shell, const char *before, const char *command,
+          const char *expected)
+{
+	SbxRunInput input = shell_input(command);
+	const char *text = sbx_script_background_text(&arena, &input);
+	char *whole = malloc(strlen(before) + strlen(text) + 1);
+
+	clear();
+	claim_says(shell, FINGERPRINT, "new\n", before);
+	strcpy(whole, before);
+	strcat(whole, text);
+	shell_source(shell, whole);
+	status_is(shell, expected, before);
+	free(whole);
+	clear();
+}
+
+static void
+surroundings(const char *shell)
+{
+	inherited(shell, "set -e; ", "exit 3", "3\n");
+	inherited(shell, "set -C; ", "echo x; exit 4", "4\n");
+	inherited(shell, "set -u; ", "exit 5", "5\n");
+
+	/* Nothing can be written into any file, as on a full disk. */
+	inherited(shell, "trap '' XFSZ; ulimit -f 0; ", "exit 7", "7\n");
+}
+
 /* --- status -------------------------------------------------------------- */
 
 static void
@@ -321,6 +356,18 @@ statuses(const char *shell)
 	status_is(shell, "4\n", "ended");
 	clear();
 
+	/* It may call itself what it likes. */
+	input =
+	    shell_input("printf ') Z 1) ' >/proc/$$/comm; until [ -f go ]; do sleep 0.02; "
+	                "done");
+	claim_says(shell, FINGERPRINT, "new\n", "one with a strange name");
+	daemon = start_daemon(shell, sbx_script_background_text(&arena, &input));
+	group = named_group();
+	status_is(shell, "running\n", "one with a strange name");
+	let_go(daemon);
+	status_is(shell, "0\n", "one with a strange name");
+	clear();
+
 	/* The toolbox dies, and everything with it: as when the sandbox stops. */
 	claim_says(shell, FINGERPRINT, "new\n", "one that gets lost");
 	daemon = start_daemon(shell, text);
@@ -332,6 +379,36 @@ statuses(const char *shell)
 		;
 	status_is(shell, "lost\n", "it will never have an exit code");
 	claim_says(shell, FINGERPRINT, "lost\n", "and nobody starts it again");
+	clear();
+}
+
+/* After a stop, numbers of processes come again. */
+static void
+numbered_again(const char *shell)
+{
+	static const char *const names[] = {"", ".once"};
+	char path[100];
+	char target[60];
+
+	for (int i = 0; i < 2; i++)
+	{
+		clear();
+		claim_says(shell, FINGERPRINT, "new\n", "numbered again");
+		snprintf(target, sizeof(target), "%d:12345", (int) getpid());
+		beside(path, names[i]);
+		ok(symlink(target, path) == 0, "another process of that number");
+		if (i == 0)
+		{
+			beside(path, ".once");
+			ok(symlink(target, path) == 0, "and of the shell's");
+		}
+		status_is(shell, "lost\n", "another process of that number");
+	}
+	snprintf(target, sizeof(target), "%d:", (int) getpid());
+	clear();
+	claim_says(shell, FINGERPRINT, "new\n", "without /proc");
+	ok(symlink(target, path) == 0, "without /proc");
+	status_is(shell, "running\n", "without /proc the number counts");
 	clear();
 }
 
@@ -349,6 +426,7 @@ claimed_by_many(const char *shell)
 	         "grep -c '^new$'",
 	         shell_directory, shell,
 	         sbx_script_claim_text(&arena, shell_run_id, FINGERPRINT));
+	ok(strlen(line) < sizeof(line) - 1, "%s: many", shell);
 	pipe = popen(line, "r");
 	if (!ok(pipe != NULL && fgets(winners, sizeof(winners), pipe) != NULL, "%s: many",
 	        shell))
@@ -477,6 +555,8 @@ test_daytona_texts(void)
 		delivered_twice(shells[i], "all");
 		statuses(shells[i]);
 		claimed_by_many(shells[i]);
+		numbered_again(shells[i]);
+		surroundings(shells[i]);
 		logs(shells[i]);
 		counts(shells[i]);
 		poor_image(shells[i], "setsid");

@@ -138,6 +138,17 @@ claims(void)
 	drive_end(&drive);
 }
 
+static void
+looks_twice_more(Drive *drive, const char *printed)
+{
+	for (int i = 0; i < 2; i++)
+	{
+		pauses(drive, 1000, "not there yet, or not seen");
+		drive_pause_over(drive);
+		drive_printed(drive, printed, 0);
+	}
+}
+
 /* An answer is lost: what is in the sandbox tells. */
 static void
 reconciled(void)
@@ -163,7 +174,10 @@ reconciled(void)
 		if (rows[i].there)
 			is_started(&drive, true, "there");
 		else
+		{
+			looks_twice_more(&drive, rows[i].printed);
 			fails(&drive, SBX_PHASE_RECEIVE, 0, NULL, UNKNOWN, "status %zu", i);
+		}
 		drive_end(&drive);
 	}
 	drive = claiming();
@@ -171,7 +185,16 @@ reconciled(void)
 	drive_answer(&drive, 429, "");
 	asks(&drive, "POST", E2B_START, "429: it is looked for");
 	drive_answer(&drive, 429, "");
+	looks_twice_more(&drive, "claimed\n");
 	fails(&drive, SBX_PHASE_REMOTE, 429, "RATE_LIMITED", UNKNOWN, "429");
+	drive_end(&drive);
+	drive = claiming();
+	drive_printed(&drive, "new\n", 0);
+	drive_no_answer(&drive, SBX_PHASE_RECEIVE, true, false);
+	drive_printed(&drive, "claimed\n", 0);
+	drive_pause_over(&drive);
+	drive_printed(&drive, "running\n", 0);
+	is_started(&drive, true, "there at the second look");
 	drive_end(&drive);
 	drive = claiming();
 	drive_printed(&drive, "new\n", 0);
@@ -250,7 +273,7 @@ status(void)
 	                {"256\n", SBX_PHASE_PROTOCOL, NULL},
 	                {"-1\n", SBX_PHASE_PROTOCOL, NULL},
 	                {"running away\n", SBX_PHASE_PROTOCOL, NULL},
-	                {"motd\n0\n", SBX_PHASE_PROTOCOL, NULL},
+	                {"0\nmotd\n", SBX_PHASE_PROTOCOL, NULL},
 	                {"", SBX_PHASE_PROTOCOL, NULL}};
 	Drive drive;
 

@@ -77,7 +77,8 @@ files(void)
 	section("download");
 	drive = downloading("a b");
 	asks(&drive, "GET", E2B_ENVD "/files?path=a%20b", "the path");
-	is_number((int64_t) drive.op->request.max_response, 100, "no more than that");
+	is_number((int64_t) drive.op->request.max_response, 65536,
+	          "room for a refusal, however small the file may be");
 	drive_answer_bytes(&drive, 200, "a\0b", 3);
 	content = drive.op->result;
 	ok(drive.op->succeeded && content->length == 3 &&
@@ -95,6 +96,20 @@ files(void)
 	                                         .too_large = true});
 	fails(&drive, SBX_PHASE_RECEIVE, 0, "FILE_TOO_LARGE", UNKNOWN, "too large");
 	drive_end(&drive);
+	{
+		char bytes[102];
+
+		memset(bytes, 'x', sizeof(bytes) - 1);
+		bytes[101] = '\0';
+		drive = downloading("a");
+		drive_answer(&drive, 200, bytes);
+		fails(&drive, SBX_PHASE_REMOTE, 200, "FILE_TOO_LARGE", UNKNOWN, "one too many");
+		drive_end(&drive);
+		drive = downloading("a");
+		drive_answer(&drive, 200, bytes + 1);
+		ok(drive.op->succeeded, "just as many");
+		drive_end(&drive);
+	}
 }
 
 /* --- destroy by id -------------------------------------------------------- */
