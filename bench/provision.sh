@@ -272,13 +272,15 @@ timed() {
 	SQL
 }
 
-# What is timed for N at once; \$ids are that many sandboxes of the pool.  The emulator is
-# quick while they are made.
+# What is timed for N at once; the first call makes the sandboxes of the others.
 many_timings() {
 	local n=$1
 	cat <<-SQL
-		SELECT array_agg(sbx_provision(:'request'))::text AS ids FROM generate_series(1, $n) \\gset
 		\\! . "\$BENCH_SLOW" || echo bad
+		\\echo good provision $n
+		\\timing on
+		SELECT array_agg(id)::text AS ids FROM sbx_provision_many(:'request', $n) id \\gset
+		\\timing off
 	SQL
 	timed run "$n" "sbx_run_script_many(:'ids', 'true')"
 	timed destroy "$n" "sbx_destroy_many(:'ids')"
@@ -368,6 +370,7 @@ echo
 for way in $ways; do
 	for kind in $kinds; do measure_many "$kind" "$way"; done
 done
+print_many provision sbx_provision_many
 print_many run sbx_run_script_many
 print_many destroy sbx_destroy_many
 
