@@ -30,6 +30,7 @@ OBJS = \
 	src/store/credential.o \
 	src/observe/error.o \
 	src/observe/event.o \
+	src/observe/catch.o \
 	src/observe/hook.o \
 	src/flow/call.o \
 	src/flow/session.o \

@@ -11,20 +11,9 @@
 
 #define DAYTONA_DESTROY_TIMEOUT_MS (60 * 1000)
 
-/* Between attempts to delete something that is still being made. */
-#define DAYTONA_RETRY_MS     200
-#define DAYTONA_RETRY_MAX_MS 2000
-
-/*
- * Trouble in a row after which it is given up: about 8 s of it.  A request that
- * never left counts double: nobody is there, and nobody waits for a second for that.
- * A sandbox that is busy, or not found yet, is no trouble.
- */
-#define DAYTONA_TROUBLE_MAX 8
-
 /*
  * A destroy may be prepared early and run in an abort callback, so it must never
- * need a second arena block.  Its state and two URLs have to fit in here.
+ * need a second arena block.  Its state and three URLs have to fit in here.
  */
 #define DAYTONA_ARENA_DESTROY (16 * 1024)
 
@@ -33,7 +22,6 @@ typedef struct SbxDaytonaDestroy
 	SbxDaytonaState state; /* first */
 	const char *unique_name;
 	const char *launch_token; /* NULL = none */
-	int trouble;              /* in a row */
 	bool by_name;             /* it was looked for under its name */
 	SbxDestroyResult result;
 } SbxDaytonaDestroy;
@@ -63,7 +51,6 @@ sbx_daytona_destroy(const SbxAccount *account, const SbxTarget *target,
 	if (op == NULL)
 		return NULL;
 	destroy = op->state;
-	destroy->state.steps.pause_ms = DAYTONA_RETRY_MS;
 	if (target->unique_name != NULL)
 		destroy->unique_name = sbx_arena_strdup(&op->arena, target->unique_name);
 	if (target->launch_token != NULL)
@@ -89,32 +76,6 @@ daytona_destroy_start(SbxOp *op)
 	sbx_daytona_point_at(op, id);
 	destroy->by_name = id != op->sandbox_id;
 	return destroy->by_name ? daytona_destroy_look_up(op) : daytona_destroy_delete(op);
-}
-
-/* Creating settles within seconds to a minute: patient, but not slow to notice. */
-static SbxOpWant
-daytona_destroy_again(SbxOp *op, SbxStep *step)
-{
-	SbxDaytonaState *state = op->state;
-	int64_t pause_ms = state->steps.pause_ms;
-
-	state->steps.pause_ms += state->steps.pause_ms / 2;
-	if (state->steps.pause_ms > DAYTONA_RETRY_MAX_MS)
-		state->steps.pause_ms = DAYTONA_RETRY_MAX_MS;
-	return sbx_steps_pause(op, pause_ms, step);
-}
-
-/* After an exchange that decided nothing. */
-static SbxOpWant
-daytona_destroy_after_trouble(SbxOp *op, SbxStep *step)
-{
-	SbxDaytonaDestroy *destroy = op->state;
-
-	sbx_steps_note(op, sbx_steps_status_code(op));
-	destroy->trouble += sbx_steps_may_have_arrived(op) ? 1 : 2;
-	if (destroy->trouble >= DAYTONA_TROUBLE_MAX)
-		return sbx_steps_fail_noted(op, destroy->state.steps.noted.provider_code);
-	return daytona_destroy_again(op, step);
 }
 
 static SbxOpWant
@@ -167,8 +128,8 @@ daytona_destroy_looked_for_moved(SbxOp *op)
 	bool is_ours;
 
 	if (sbx_steps_is_passing(op))
-		return daytona_destroy_after_trouble(op, daytona_destroy_look_for_moved);
-	destroy->trouble = 0;
+		return sbx_steps_retry_after_trouble(op, daytona_destroy_look_for_moved);
+	destroy->state.steps.trouble = 0;
 	if (op->response.status == 404)
 		return daytona_destroy_nothing_left(op);
 	sandbox = sbx_daytona_take_sandbox(op);
@@ -202,12 +163,12 @@ daytona_destroy_looked_up(SbxOp *op)
 	SbxOwner owner;
 
 	if (sbx_steps_is_passing(op))
-		return daytona_destroy_after_trouble(op, daytona_destroy_look_up);
-	destroy->trouble = 0;
+		return sbx_steps_retry_after_trouble(op, daytona_destroy_look_up);
+	destroy->state.steps.trouble = 0;
 	if (op->response.status == 404)
 	{
 		sbx_steps_note(op, "NOT_FOUND_YET");
-		return daytona_destroy_again(op, daytona_destroy_look_up);
+		return sbx_steps_retry(op, daytona_destroy_look_up);
 	}
 	sandbox = sbx_daytona_take_sandbox(op);
 	if (sandbox == NULL)
@@ -263,9 +224,9 @@ daytona_destroy_deleted(SbxOp *op)
 	/* Still being made or changed by somebody: nothing was deleted, yet. */
 	if (status == 409)
 	{
-		((SbxDaytonaDestroy *) op->state)->trouble = 0;
+		state->steps.trouble = 0;
 		sbx_steps_note(op, "BUSY");
-		return daytona_destroy_again(op, daytona_destroy_delete);
+		return sbx_steps_retry(op, daytona_destroy_delete);
 	}
 	if (sbx_steps_is_passing(op) || op->response.too_large)
 	{
@@ -296,7 +257,7 @@ daytona_destroy_checked(SbxOp *op)
 	if (op->response.status == 404)
 		return daytona_destroy_not_found(op);
 	if (sbx_steps_is_passing(op))
-		return daytona_destroy_after_trouble(op, daytona_destroy_delete);
+		return sbx_steps_retry_after_trouble(op, daytona_destroy_delete);
 	sandbox = sbx_daytona_take_sandbox(op);
 	if (sandbox == NULL)
 		return SBX_OP_WANT_NOTHING;
@@ -304,5 +265,5 @@ daytona_destroy_checked(SbxOp *op)
 	json_decref(sandbox);
 	if (found == SBX_STATE_GONE)
 		return daytona_destroy_done(op, SBX_DESTROY_DONE);
-	return daytona_destroy_again(op, daytona_destroy_delete);
+	return sbx_steps_retry(op, daytona_destroy_delete);
 }

@@ -11,16 +11,6 @@
 
 #define E2B_DESTROY_TIMEOUT_MS (60 * 1000)
 
-/* Between attempts. */
-#define E2B_RETRY_MS     200
-#define E2B_RETRY_MAX_MS 2000
-
-/*
- * Trouble in a row after which it is given up.  A request that never left counts
- * double: nobody is there, and nobody waits for a second for that.
- */
-#define E2B_TROUBLE_MAX 8
-
 /*
  * A destroy may be prepared early and run in an abort callback, so it must never need
  * a second arena block.  Its state and its URLs have to fit in here.
@@ -33,7 +23,6 @@ typedef struct SbxE2bDestroy
 	const char *unique_name;
 	const char *launch_token; /* NULL = none */
 	const char *list_url;     /* of those that have the unique name as a label */
-	int trouble;              /* in a row */
 	SbxDestroyResult result;
 } SbxE2bDestroy;
 
@@ -56,7 +45,6 @@ sbx_e2b_destroy(const SbxAccount *account, const SbxTarget *target, int64_t time
 	if (op == NULL)
 		return NULL;
 	destroy = op->state;
-	destroy->state.steps.pause_ms = E2B_RETRY_MS;
 	if (target->unique_name != NULL)
 	{
 		SbxPair label = {SBX_LABEL_ID, target->unique_name};
@@ -84,31 +72,6 @@ e2b_destroy_start(SbxOp *op)
 		return sbx_steps_refuse(op);
 	sbx_e2b_point_at(op, op->sandbox_id);
 	return e2b_destroy_kill(op);
-}
-
-static SbxOpWant
-e2b_destroy_again(SbxOp *op, SbxStep *step)
-{
-	SbxSteps *steps = op->state;
-	int64_t pause_ms = steps->pause_ms;
-
-	steps->pause_ms += steps->pause_ms / 2;
-	if (steps->pause_ms > E2B_RETRY_MAX_MS)
-		steps->pause_ms = E2B_RETRY_MAX_MS;
-	return sbx_steps_pause(op, pause_ms, step);
-}
-
-/* After an exchange that decided nothing. */
-static SbxOpWant
-e2b_destroy_after_trouble(SbxOp *op, SbxStep *step)
-{
-	SbxE2bDestroy *destroy = op->state;
-
-	sbx_steps_note(op, sbx_steps_status_code(op));
-	destroy->trouble += sbx_steps_may_have_arrived(op) ? 1 : 2;
-	if (destroy->trouble >= E2B_TROUBLE_MAX)
-		return sbx_steps_fail_noted(op, destroy->state.steps.noted.provider_code);
-	return e2b_destroy_again(op, step);
 }
 
 static SbxOpWant
@@ -156,8 +119,8 @@ e2b_destroy_looked_up(SbxOp *op)
 	json_t *page;
 
 	if (sbx_steps_is_passing(op))
-		return e2b_destroy_after_trouble(op, e2b_destroy_look_up);
-	destroy->trouble = 0;
+		return sbx_steps_retry_after_trouble(op, e2b_destroy_look_up);
+	destroy->state.steps.trouble = 0;
 	if (op->response.status != 200)
 		return sbx_steps_fail_response(op, sbx_steps_status_code(op));
 	page = sbx_json_parse(op->response.body, op->response.body_length, false);
@@ -173,7 +136,7 @@ e2b_destroy_looked_up(SbxOp *op)
 	if (found != NULL)
 		return e2b_destroy_kill(op);
 	sbx_steps_note(op, "NOT_FOUND_YET");
-	return e2b_destroy_again(op, e2b_destroy_look_up);
+	return sbx_steps_retry(op, e2b_destroy_look_up);
 }
 
 static SbxOpWant
@@ -200,9 +163,9 @@ e2b_destroy_killed(SbxOp *op)
 		                        steps->acted ? SBX_DESTROY_DONE : SBX_DESTROY_WAS_GONE);
 	if (status == 409)
 	{
-		destroy->trouble = 0;
+		destroy->state.steps.trouble = 0;
 		sbx_steps_note(op, "BUSY");
-		return e2b_destroy_again(op, e2b_destroy_kill);
+		return sbx_steps_retry(op, e2b_destroy_kill);
 	}
 	if (!sbx_steps_is_passing(op) && !op->response.too_large)
 		return sbx_steps_fail_response(op, sbx_steps_status_code(op));
@@ -210,5 +173,5 @@ e2b_destroy_killed(SbxOp *op)
 	/* A throttled request was not looked at; all others may have worked. */
 	if (status != 429 && sbx_steps_may_have_arrived(op))
 		steps->acted = true;
-	return e2b_destroy_after_trouble(op, e2b_destroy_kill);
+	return sbx_steps_retry_after_trouble(op, e2b_destroy_kill);
 }

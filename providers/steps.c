@@ -12,6 +12,14 @@
 #define POLL_FAST_MS (5 * 1000)
 #define POLL_MAX_MS  1000
 
+/*
+ * Destroying what is perhaps still being made, which settles within seconds to a minute:
+ * patient, but not slow to notice.  Given up after about 8 s of trouble.
+ */
+#define RETRY_MS     200
+#define RETRY_MAX_MS 2000
+#define TROUBLE_MAX  8
+
 static SbxStep steps_advance;
 static SbxOpWant steps_fail_expired(SbxOp *op);
 
@@ -179,6 +187,30 @@ sbx_steps_wait(SbxOp *op, SbxStep *next)
 	if (steps->pause_ms > POLL_MAX_MS)
 		steps->pause_ms = POLL_MAX_MS;
 	return sbx_steps_pause(op, steps->pause_ms, next);
+}
+
+SbxOpWant
+sbx_steps_retry(SbxOp *op, SbxStep *step)
+{
+	SbxSteps *steps = op->state;
+	int64_t pause_ms = steps->pause_ms > 0 ? steps->pause_ms : RETRY_MS;
+
+	steps->pause_ms = pause_ms + pause_ms / 2;
+	if (steps->pause_ms > RETRY_MAX_MS)
+		steps->pause_ms = RETRY_MAX_MS;
+	return sbx_steps_pause(op, pause_ms, step);
+}
+
+SbxOpWant
+sbx_steps_retry_after_trouble(SbxOp *op, SbxStep *step)
+{
+	SbxSteps *steps = op->state;
+
+	sbx_steps_note(op, sbx_steps_status_code(op));
+	steps->trouble += sbx_steps_may_have_arrived(op) ? 1 : 2;
+	if (steps->trouble >= TROUBLE_MAX)
+		return sbx_steps_fail_noted(op, steps->noted.provider_code);
+	return sbx_steps_retry(op, step);
 }
 
 /* --- answers -------------------------------------------------------------- */

@@ -26,6 +26,7 @@ typedef struct SbxSteps
 	bool acted;               /* the request that changes something went out */
 	int64_t pause_ms;         /* length of the next pause */
 	int64_t waited_ms;        /* sum of pauses: there is no clock here */
+	int trouble;              /* in a row */
 
 	/* The last thing that went wrong; what a failure by timeout reports. */
 	SbxFailure noted;
@@ -58,6 +59,16 @@ extern SbxOpWant sbx_steps_pause(SbxOp *op, int64_t ms, SbxStep *next);
 
 /* The next pause of a wait for a sandbox: short at first, then ever longer. */
 extern SbxOpWant sbx_steps_wait(SbxOp *op, SbxStep *next);
+
+/*
+ * The patience of a destroy.  Again after a pause that grows, for a sandbox that is busy
+ * or not found yet; and the same after trouble (an exchange that decided nothing), unless
+ * there was too much of it in a row: then the operation fails with what was noted last.
+ * A request that never left counts double: nobody is there, and nobody waits for long for
+ * that.  What decides something sets steps->trouble to 0.
+ */
+extern SbxOpWant sbx_steps_retry(SbxOp *op, SbxStep *step);
+extern SbxOpWant sbx_steps_retry_after_trouble(SbxOp *op, SbxStep *step);
 
 /* --- answers -------------------------------------------------------------- */
 

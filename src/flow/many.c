@@ -4,59 +4,47 @@
  */
 #include "flow/many.h"
 
-#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "flow/call.h"
 #include "flow/failure.h"
 #include "flow/progress.h"
 #include "miscadmin.h"
+#include "observe/catch.h"
 #include "observe/error.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
-#include "utils/resowner.h"
 
 /* Operations made at once, for what they take in memory.  The engine starts fewer. */
 #define BATCH 1000
 
 /* --- one of them -------------------------------------------------------------------- */
 
-static void
-fail_member(SbxMember *member, int sqlerrcode, const char *message)
+void
+sbx_many_fail(SbxMember *member, int sqlerrcode, const char *message)
 {
 	member->error_code = pstrdup(unpack_sql_state(sqlerrcode));
 	member->error_message = message;
+}
+
+static void
+open_sandbox(void *arg)
+{
+	SbxMember *member = arg;
+
+	sbx_sandbox_open(member->id, &member->sandbox);
 }
 
 /* An error of one is not the others': hence a subtransaction, for what it looks up. */
 static void
 open_member(SbxMember *member)
 {
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	ErrorData *volatile error = NULL;
+	ErrorData *error = sbx_catch(open_sandbox, member);
 
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
-	{
-		sbx_sandbox_open(member->id, &member->sandbox);
-		ReleaseCurrentSubTransaction();
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
 	if (error == NULL)
 		return;
 	if (sbx_error_is_interrupt(error->sqlerrcode))
 		ReThrowError(error);
-	fail_member(member, error->sqlerrcode, error->message);
+	sbx_many_fail(member, error->sqlerrcode, error->message);
 }
 
 /* --- a batch ------------------------------------------------------------------------ */
@@ -85,10 +73,10 @@ run_batch(SbxMember *members, int count, const SbxManyWork *work, SbxProgress *p
 		SbxMember *member = &members[i];
 
 		if (member->op != NULL && !member->op->succeeded)
-			fail_member(member, SBX_ERRCODE_PROVIDER_RUNTIME,
-			            sbx_failure_message(member->op, member->id));
-		progress->failed += member->error_code != NULL;
+			sbx_many_fail(member, SBX_ERRCODE_PROVIDER_RUNTIME,
+			              sbx_failure_message(member->op, member->id));
 		work->take(member, work->arg);
+		progress->failed += member->error_code != NULL;
 	}
 	progress->done += count;
 }

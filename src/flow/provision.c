@@ -10,19 +10,17 @@
  */
 #include "compat.h"
 
-#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "flow/acquire.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "observe/catch.h"
 #include "observe/error.h"
 #include "observe/event.h"
 #include "store/mapping.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/jsonb.h"
-#include "utils/memutils.h"
-#include "utils/resowner.h"
 
 /* --- ids ------------------------------------------------------------------------ */
 
@@ -136,32 +134,28 @@ fail_mapping(SbxAcquisitions *all, const SbxAcquisition *member, ErrorData *erro
 	ReThrowError(error);
 }
 
+typedef struct Recording
+{
+	const SbxAcquisitions *all;
+	const SbxAcquisition *member;
+} Recording;
+
+static void
+insert_mapping(void *arg)
+{
+	const Recording *recording = arg;
+	SbxMapping mapping;
+
+	build_mapping(recording->all, recording->member, &mapping);
+	sbx_mapping_insert(&mapping);
+}
+
 static void
 record(SbxAcquisitions *all, const SbxAcquisition *member)
 {
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	SbxMapping mapping;
-	ErrorData *volatile error = NULL;
+	Recording recording = {all, member};
+	ErrorData *error = sbx_catch(insert_mapping, &recording);
 
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
-	{
-		build_mapping(all, member, &mapping);
-		sbx_mapping_insert(&mapping);
-		ReleaseCurrentSubTransaction();
-	}
-	PG_CATCH();
-	{
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
 	if (error != NULL)
 		fail_mapping(all, member, error);
 }

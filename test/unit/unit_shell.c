@@ -95,7 +95,7 @@ ShellRun
 shell_source(const char *shell, const char *text)
 {
 	static const char daemon[] =
-	    "cd \"$1\" && PATH=$2 && . ./cmd >out 2>err; echo $? >code";
+	    "cd \"$1\" && PATH=$2 && . ./cmd >out 2>err; { echo $? >code; } 2>/dev/null";
 	ShellRun ran = {0};
 	char code[20];
 	char path[200];
