@@ -157,11 +157,13 @@ script_write_session(ScriptText *text, const char *session)
 
 /*
  * When a process started: its number alone can come back, after a restart above all.
- * Nothing for one that is gone or dead, and where there is no /proc.
+ * Nothing for one that is gone or dead, and where there is no /proc.  What stands before
+ * the last parenthesis is its name, which may be anything.
  */
 #define SCRIPT_START_OF(pid)                                                           \
-	"$(sed -e \"s/.*) //\" -e \"/^Z/d\" \"/proc/" pid "/stat\" 2>/dev/null | "         \
-	"cut -d\" \" -f20)"
+	"$(sbx_stat=$(cat \"/proc/" pid "/stat\" 2>/dev/null); "                           \
+	"sbx_stat=${sbx_stat##*\")\"}; "                                                   \
+	"[ \"${sbx_stat# Z}\" = \"$sbx_stat\" ] && echo \"$sbx_stat\" | cut -d\" \" -f21)"
 
 /*
  * The child names its process.  A foreground script does that only if the outer text

@@ -357,9 +357,9 @@ statuses(const char *shell)
 	clear();
 
 	/* It may call itself what it likes. */
-	input =
-	    shell_input("printf ') Z 1) ' >/proc/$$/comm; until [ -f go ]; do sleep 0.02; "
-	                "done");
+	input = shell_input(
+	    "printf ') Z\\n1) ' >/proc/$$/comm; until [ -f go ]; do sleep 0.02; "
+	    "done");
 	claim_says(shell, FINGERPRINT, "new\n", "one with a strange name");
 	daemon = start_daemon(shell, sbx_script_background_text(&arena, &input));
 	group = named_group();

@@ -35,7 +35,7 @@ shell_without(const char *program)
 	snprintf(
 	    line, sizeof(line),
 	    "mkdir -p '%s' && cd '%s' && for p in bash sh setsid rm mv cat head wc mktemp "
-	    "sleep mkdir rmdir ls ln readlink sed cut ps printenv; do [ $p = %s ] || ln "
+	    "sleep mkdir rmdir ls ln readlink cut ps printenv; do [ $p = %s ] || ln "
 	    "-sf "
 	    "\"$(command -v "
 	    "$p)\" .; done",
