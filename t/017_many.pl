@@ -160,6 +160,18 @@ $result = $s->execute(q{SELECT destroyed, count(*), min(ordinality), max(ordinal
 is_deeply($result->rows, [ [ 'f', 250, 1, 250 ] ], 'more than a hundred');
 is($s->value('SELECT count(*) FROM sbx_mapping'), 0, 'are all gone');
 
+# A mapping that cannot go is the error of its row; its sandbox is gone all the same.
+my @three = provision('pool', 3);
+$sbx->node->safe_psql('postgres', qq{
+	CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN IF OLD.id = '$three[1]' THEN RAISE 'kept'; END IF; RETURN OLD; END \$\$;
+	CREATE TRIGGER keep BEFORE DELETE ON sbx_mapping FOR EACH ROW EXECUTE FUNCTION keep()});
+$result = $s->execute('SELECT * FROM sbx_destroy_many($1)', ids(@three));
+is_deeply(rows($result), [ 't|-|-', '-|P0001|kept', 't|-|-' ], 'must fire: a mapping that cannot be deleted');
+is(scalar(my @gone = $sbx->alive), 0, 'must not fire: the sandboxes are all gone');
+is_deeply($s->execute('SELECT id FROM sbx_mapping')->rows, [ [ $three[1] ] ], 'and the others not recorded any more');
+$sbx->node->safe_psql('postgres', 'DROP TRIGGER keep ON sbx_mapping');
+is_deeply(rows($s->execute('SELECT * FROM sbx_destroy_many($1)', ids($three[1]))), [ 'f|-|-' ], 'repeated, it was gone');
+
 # A transaction's own.
 $s->value('BEGIN');
 my ($own) = provision('box', 1);

@@ -19,8 +19,8 @@
 
 /* --- one of them -------------------------------------------------------------------- */
 
-static void
-fail_member(SbxMember *member, int sqlerrcode, const char *message)
+void
+sbx_many_fail(SbxMember *member, int sqlerrcode, const char *message)
 {
 	member->error_code = pstrdup(unpack_sql_state(sqlerrcode));
 	member->error_message = message;
@@ -44,7 +44,7 @@ open_member(SbxMember *member)
 		return;
 	if (sbx_error_is_interrupt(error->sqlerrcode))
 		ReThrowError(error);
-	fail_member(member, error->sqlerrcode, error->message);
+	sbx_many_fail(member, error->sqlerrcode, error->message);
 }
 
 /* --- a batch ------------------------------------------------------------------------ */
@@ -73,8 +73,8 @@ run_batch(SbxMember *members, int count, const SbxManyWork *work, SbxProgress *p
 		SbxMember *member = &members[i];
 
 		if (member->op != NULL && !member->op->succeeded)
-			fail_member(member, SBX_ERRCODE_PROVIDER_RUNTIME,
-			            sbx_failure_message(member->op, member->id));
+			sbx_many_fail(member, SBX_ERRCODE_PROVIDER_RUNTIME,
+			              sbx_failure_message(member->op, member->id));
 		work->take(member, work->arg);
 		progress->failed += member->error_code != NULL;
 	}

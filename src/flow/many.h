@@ -24,9 +24,12 @@ typedef struct SbxManyWork
 	SbxOp *(*make)(SbxSandbox *sandbox, void *arg);
 
 	/* What came of it; everything of the member is gone afterwards. */
-	void (*take)(const SbxMember *member, void *arg);
+	void (*take)(SbxMember *member, void *arg);
 	void *arg;
 } SbxManyWork;
+
+/* It has an error after all; for "take", too. */
+extern void sbx_many_fail(SbxMember *member, int sqlerrcode, const char *message);
 
 /*
  * Do it with every id, a hundred of them at once; take is called in the order of the

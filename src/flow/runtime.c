@@ -13,6 +13,8 @@
 #include "flow/sandbox.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "observe/catch.h"
+#include "observe/error.h"
 #include "observe/event.h"
 #include "tcop/utility.h"
 #include "utils/builtins.h"
@@ -192,9 +194,9 @@ sbx_stop(PG_FUNCTION_ARGS)
 
 /* --- sbx_destroy ----------------------------------------------------------------------- */
 
-/* It is gone, by the provider's word; true = just now. */
-static bool
-record_destroyed(const SbxSandbox *sandbox, const SbxOp *op)
+/* It is gone, by the provider's word. */
+static void
+record_destroyed(const SbxSandbox *sandbox)
 {
 	const SbxMapping *mapping = sandbox->mapping;
 	SbxPending *pending = sbx_cleanup_find(mapping->id);
@@ -205,6 +207,12 @@ record_destroyed(const SbxSandbox *sandbox, const SbxOp *op)
 	sbx_event_emit(SBX_EVENT_DESTROY_FINISHED, mapping->id, mapping->provider_id, 0,
 	               NULL, SBX_UNSET, SBX_TRUE);
 	sbx_mapping_delete(mapping->id);
+}
+
+/* Just now, or before? */
+static bool
+was_destroyed(const SbxOp *op)
+{
 	return *(const SbxDestroyResult *) op->result == SBX_DESTROY_DONE;
 }
 
@@ -222,16 +230,15 @@ sbx_destroy(PG_FUNCTION_ARGS)
 	SbxSandbox sandbox;
 	SbxCall call;
 	SbxOp *op;
-	bool was_there;
 
 	sbx_session_begin(&call);
 	sbx_session_refuse_effects("sbx_destroy()");
 	sbx_sandbox_open(text_to_cstring(PG_GETARG_TEXT_PP(0)), &sandbox);
 	op = sandbox.kind->destroy(&sandbox.access.account, &sandbox.target, DESTROY_MS);
 	op = sbx_sandbox_run(&sandbox, op);
-	was_there = record_destroyed(&sandbox, op);
+	record_destroyed(&sandbox);
 	sbx_session_end(&call);
-	PG_RETURN_BOOL(was_there);
+	PG_RETURN_BOOL(was_destroyed(op));
 }
 
 /* --- sbx_destroy_many ------------------------------------------------------------------ */
@@ -244,12 +251,35 @@ make_destroy(SbxSandbox *sandbox, void *arg)
 }
 
 static void
-put_destroyed(const SbxMember *member, void *arg)
+record_member(void *arg)
+{
+	const SbxMember *member = arg;
+
+	record_destroyed(&member->sandbox);
+}
+
+/* The sandbox is gone; that its mapping cannot go is the error of this one alone. */
+static void
+try_to_record(SbxMember *member)
+{
+	ErrorData *error = sbx_catch(record_member, member);
+
+	if (error == NULL)
+		return;
+	if (sbx_error_is_interrupt(error->sqlerrcode))
+		ReThrowError(error);
+	sbx_many_fail(member, error->sqlerrcode, error->message);
+}
+
+static void
+put_destroyed(SbxMember *member, void *arg)
 {
 	ReturnSetInfo *result = arg;
 	Datum values[4] = {CStringGetTextDatum(member->id)};
 	bool nulls[4] = {false, true, true, true};
 
+	if (member->error_code == NULL)
+		try_to_record(member);
 	if (member->error_code != NULL)
 	{
 		values[2] = CStringGetTextDatum(member->error_code);
@@ -258,7 +288,7 @@ put_destroyed(const SbxMember *member, void *arg)
 	}
 	else
 	{
-		values[1] = BoolGetDatum(record_destroyed(&member->sandbox, member->op));
+		values[1] = BoolGetDatum(was_destroyed(member->op));
 		nulls[1] = false;
 	}
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
@@ -269,9 +299,9 @@ put_destroyed(const SbxMember *member, void *arg)
  *					error_code text, error_message text)
  *		sbx_destroy for many at once: a row for each id, in their order.  What goes
  *		wrong with one stands in its row and keeps its mapping, so that the call
- *		can be repeated, and does not touch the others.  What the deletion of a
- *		mapping raises (a trigger's error, a serialization failure) ends the call;
- *		repeated, it finds gone what was destroyed by then.
+ *		can be repeated, and does not touch the others: also what the deletion of
+ *		the mapping raises, such as a trigger's error.  Then the sandbox is gone all
+ *		the same.
  *
  *		Errors: SB001 a NULL among the ids, 25006.
  */

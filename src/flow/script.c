@@ -178,7 +178,7 @@ make_script(SbxSandbox *sandbox, void *arg)
 }
 
 static void
-put_script(const SbxMember *member, void *arg)
+put_script(SbxMember *member, void *arg)
 {
 	ReturnSetInfo *result = ((ManyScripts *) arg)->result;
 	Datum values[MANY_COLUMNS] = {CStringGetTextDatum(member->id)};
