@@ -4,7 +4,7 @@
  *
  * A session of the toolbox is made for each.  It lives in the memory of the toolbox
  * and is forgotten when the sandbox stops, so what a script writes and its exit code
- * go to files of the sandbox, and a file says whose the name is.
+ * go to files of the sandbox, and a link there says whose the name is.
  */
 #include <string.h>
 
@@ -16,10 +16,6 @@
 
 /* What the sandbox gets to print a file; it takes milliseconds. */
 #define DAYTONA_PRINT_SECONDS 8
-
-/* Looks for a command whose answer was lost. */
-#define DAYTONA_LOOKS         3
-#define DAYTONA_LOOK_PAUSE_MS 1000
 
 /* What the sandbox prints at once, and is not changed by if asked twice. */
 static SbxOpWant
@@ -51,6 +47,14 @@ daytona_fail_without_word(SbxOp *op)
 {
 	return op->response.status == 200 ? sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL)
 	                                  : sbx_daytona_fail_in_toolbox(op, NULL);
+}
+
+/* It printed one that means this; NULL = it did not. */
+static SbxOpWant
+daytona_fail_by_word(SbxOp *op, const char *code)
+{
+	return code != NULL ? sbx_steps_fail_response(op, code)
+	                    : daytona_fail_without_word(op);
 }
 
 /* --- start -------------------------------------------------------------- */
@@ -164,26 +168,14 @@ daytona_background_claimed(SbxOp *op)
 {
 	SbxDaytonaBackground *background = op->state;
 	int exit_code;
+	SbxScriptWord word = daytona_read_word(op, &exit_code);
 
-	switch (daytona_read_word(op, &exit_code))
-	{
-		case SBX_SCRIPT_IS_CLAIMED:
-			background->started.reconciled = true;
-			return daytona_background_open(op);
-		case SBX_SCRIPT_IS_NEW:
-			return daytona_background_open(op);
-		case SBX_SCRIPT_ENDED:
-		case SBX_SCRIPT_IS_RUNNING:
-		case SBX_SCRIPT_IS_LOST:
-			return daytona_background_found(op);
-		case SBX_SCRIPT_IS_ANOTHER:
-			return sbx_steps_fail_response(op, "SESSION_IN_USE");
-		case SBX_SCRIPT_IS_NOTHING:
-			return sbx_steps_fail_response(op, "TMP_NOT_WRITABLE");
-		case SBX_SCRIPT_GARBAGE:
-			break;
-	}
-	return daytona_fail_without_word(op);
+	if (sbx_script_has_begun(word))
+		return daytona_background_found(op);
+	background->started.reconciled = word == SBX_SCRIPT_IS_CLAIMED;
+	if (word == SBX_SCRIPT_IS_NEW || word == SBX_SCRIPT_IS_CLAIMED)
+		return daytona_background_open(op);
+	return daytona_fail_by_word(op, sbx_script_claim_code(word));
 }
 
 static SbxOpWant
@@ -262,8 +254,9 @@ daytona_background_compared(SbxOp *op)
 		return daytona_background_execute(op);
 	if (known)
 		return sbx_steps_fail_response(op, "SESSION_IN_USE");
-	if (sbx_steps_is_passing(op) && ++background->looks < DAYTONA_LOOKS)
-		return sbx_steps_pause(op, DAYTONA_LOOK_PAUSE_MS, daytona_background_compare);
+	if (sbx_steps_is_passing(op) && ++background->looks < SBX_SCRIPT_LOOKS)
+		return sbx_steps_pause(op, SBX_SCRIPT_LOOK_PAUSE_MS,
+		                       daytona_background_compare);
 	return daytona_fail_without_word(op);
 }
 
@@ -321,13 +314,12 @@ daytona_background_checked(SbxOp *op)
 	int exit_code;
 	SbxScriptWord word = daytona_read_word(op, &exit_code);
 
-	if (word == SBX_SCRIPT_ENDED || word == SBX_SCRIPT_IS_RUNNING ||
-	    word == SBX_SCRIPT_IS_LOST)
+	if (sbx_script_has_begun(word))
 		return daytona_background_found(op);
 
 	/* Not yet there, or not seen: the answer was lost a moment ago. */
-	if (++background->looks < DAYTONA_LOOKS)
-		return sbx_steps_pause(op, DAYTONA_LOOK_PAUSE_MS, daytona_background_check);
+	if (++background->looks < SBX_SCRIPT_LOOKS)
+		return sbx_steps_pause(op, SBX_SCRIPT_LOOK_PAUSE_MS, daytona_background_check);
 	return sbx_daytona_fail_noted_in_toolbox(op);
 }
 
@@ -410,32 +402,22 @@ static SbxOpWant
 daytona_status_read(SbxOp *op)
 {
 	SbxDaytonaAsk *ask = op->state;
+	SbxScriptWord word = daytona_read_word(op, &ask->status.exit_code);
 
-	switch (daytona_read_word(op, &ask->status.exit_code))
-	{
-		case SBX_SCRIPT_ENDED:
+	if (word == SBX_SCRIPT_IS_RUNNING)
+		return sbx_op_succeed(op, &ask->status);
+	if (word == SBX_SCRIPT_IS_CLAIMED)
+		return sbx_daytona_send_toolbox(op, "GET", ask->session_path, NULL,
+		                                daytona_status_looked);
+	if (word != SBX_SCRIPT_ENDED)
+		return daytona_fail_by_word(op, sbx_script_status_code(word));
 
-			/* Its exit code is kept: the shell of its session is not needed. */
-			ask->status.has_ended = true;
-			ask->state.steps.result = &ask->status;
-			ask->state.steps.tidying = true;
-			return sbx_daytona_send_toolbox(op, "DELETE", ask->session_path, NULL,
-			                                daytona_status_closed);
-		case SBX_SCRIPT_IS_RUNNING:
-			return sbx_op_succeed(op, &ask->status);
-		case SBX_SCRIPT_IS_CLAIMED:
-			return sbx_daytona_send_toolbox(op, "GET", ask->session_path, NULL,
-			                                daytona_status_looked);
-		case SBX_SCRIPT_IS_LOST:
-			return sbx_steps_fail_response(op, "SCRIPT_LOST");
-		case SBX_SCRIPT_IS_NOTHING:
-		case SBX_SCRIPT_IS_ANOTHER:
-			return sbx_steps_fail_response(op, "SCRIPT_UNKNOWN");
-		case SBX_SCRIPT_IS_NEW:
-		case SBX_SCRIPT_GARBAGE:
-			break;
-	}
-	return daytona_fail_without_word(op);
+	/* Its exit code is kept: the shell of its session is not needed. */
+	ask->status.has_ended = true;
+	ask->state.steps.result = &ask->status;
+	ask->state.steps.tidying = true;
+	return sbx_daytona_send_toolbox(op, "DELETE", ask->session_path, NULL,
+	                                daytona_status_closed);
 }
 
 /* It has left no trace yet.  Without its session it never will. */

@@ -184,34 +184,22 @@ daytona_start_look(SbxOp *op)
 	return sbx_daytona_look(op, daytona_start_looked);
 }
 
-/* Is the answer about our sandbox, whatever its id is by now?  Then that one counts. */
 static bool
-daytona_start_adopt_ours(SbxOp *op)
+daytona_start_is_ours(const SbxOp *op, const json_t *sandbox)
 {
 	const SbxDaytonaPower *power = op->state;
-	json_t *sandbox = sbx_steps_object(op, false);
-	bool is_ours =
-	    power->unique_name != NULL &&
-	    sbx_steps_valid_id(sbx_json_string(sandbox, "id")) &&
-	    sbx_steps_owner(json_object_get(sandbox, "labels"), power->unique_name,
-	                    power->launch_token) == SBX_OWNER_OURS;
 
-	if (is_ours)
-		sbx_daytona_adopt(op, sandbox);
-	json_decref(sandbox);
-	return is_ours;
+	return power->unique_name != NULL &&
+	       sbx_steps_owner(json_object_get(sandbox, "labels"), power->unique_name,
+	                       power->launch_token) == SBX_OWNER_OURS;
 }
 
 /* A description, but not that of our sandbox. */
 static bool
-daytona_start_is_anothers(SbxOp *op)
+daytona_start_is_anothers(const SbxOp *op)
 {
-	const SbxDaytonaPower *power = op->state;
 	json_t *sandbox = op->response.status == 200 ? sbx_daytona_sandbox(op) : NULL;
-	bool is_anothers =
-	    sandbox != NULL &&
-	    sbx_steps_owner(json_object_get(sandbox, "labels"), power->unique_name,
-	                    power->launch_token) != SBX_OWNER_OURS;
+	bool is_anothers = sandbox != NULL && !daytona_start_is_ours(op, sandbox);
 
 	json_decref(sandbox);
 	return is_anothers;
@@ -270,13 +258,20 @@ static SbxOpWant
 daytona_start_answered(SbxOp *op)
 {
 	SbxDaytonaState *state = op->state;
+	json_t *sandbox;
 
 	state->steps.acted |= sbx_steps_may_have_arrived(op);
 	if (daytona_lacks_capacity(op))
 		return sbx_steps_fail_response(op, "CAPACITY");
 	if (!sbx_steps_is_success(op))
 		return daytona_power_refused(op, daytona_start_look);
-	daytona_start_adopt_ours(op);
+
+	/* Perhaps made anew: what is ours, whatever its id is by now, is the sandbox. */
+	sandbox = sbx_steps_object(op, false);
+	if (sbx_steps_valid_id(sbx_json_string(sandbox, "id")) &&
+	    daytona_start_is_ours(op, sandbox))
+		sbx_daytona_adopt(op, sandbox);
+	json_decref(sandbox);
 	return sbx_daytona_await_ready(op);
 }
 

@@ -3,8 +3,8 @@
  *		Scripts in an E2B sandbox that nobody waits for.
  *
  * The daemon forgets a command soon after its end, and drops output that nobody reads.
- * So a script's output and exit code go to files in the sandbox, and a directory there
- * says whose a session is.
+ * So a script's output and exit code go to files in the sandbox, and a link there says
+ * whose a name is.
  */
 #include <string.h>
 
@@ -15,10 +15,6 @@
 
 /* What the sandbox gets to print a file; it takes milliseconds. */
 #define E2B_PRINT_MS 8000
-
-/* Looks for a script whose answer was lost. */
-#define E2B_LOOKS         3
-#define E2B_LOOK_PAUSE_MS 1000
 
 /* More than any of these texts prints. */
 #define E2B_STATUS_MAX 4096
@@ -80,12 +76,14 @@ e2b_read_word(SbxOp *op, int *exit_code)
 	                       : sbx_script_read_status(printed, exit_code);
 }
 
-/* It printed none that answers the question. */
+/* It printed a word that means this; NULL = none that answers the question. */
 static SbxOpWant
-e2b_fail_without_word(SbxOp *op)
+e2b_fail_by_word(SbxOp *op, const char *code)
 {
 	int exit_code;
 
+	if (code != NULL)
+		return sbx_steps_fail_response(op, code);
 	return e2b_printed(op, &exit_code) == NULL
 	           ? sbx_e2b_fail_in_envd(op, sbx_steps_status_code(op))
 	           : sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
@@ -196,26 +194,14 @@ e2b_background_claimed(SbxOp *op)
 {
 	SbxE2bBackground *background = op->state;
 	int exit_code;
+	SbxScriptWord word = e2b_read_word(op, &exit_code);
 
-	switch (e2b_read_word(op, &exit_code))
-	{
-		case SBX_SCRIPT_IS_CLAIMED:
-			background->started.reconciled = true;
-			return e2b_background_spawn(op);
-		case SBX_SCRIPT_IS_NEW:
-			return e2b_background_spawn(op);
-		case SBX_SCRIPT_ENDED:
-		case SBX_SCRIPT_IS_RUNNING:
-		case SBX_SCRIPT_IS_LOST:
-			return e2b_background_found(op);
-		case SBX_SCRIPT_IS_ANOTHER:
-			return sbx_steps_fail_response(op, "SESSION_IN_USE");
-		case SBX_SCRIPT_IS_NOTHING:
-			return sbx_steps_fail_response(op, "TMP_NOT_WRITABLE");
-		case SBX_SCRIPT_GARBAGE:
-			break;
-	}
-	return e2b_fail_without_word(op);
+	if (sbx_script_has_begun(word))
+		return e2b_background_found(op);
+	background->started.reconciled = word == SBX_SCRIPT_IS_CLAIMED;
+	if (word == SBX_SCRIPT_IS_NEW || word == SBX_SCRIPT_IS_CLAIMED)
+		return e2b_background_spawn(op);
+	return e2b_fail_by_word(op, sbx_script_claim_code(word));
 }
 
 /* What may have started it has, if its files say so. */
@@ -255,13 +241,12 @@ e2b_background_checked(SbxOp *op)
 	int exit_code;
 	SbxScriptWord word = e2b_read_word(op, &exit_code);
 
-	if (word == SBX_SCRIPT_ENDED || word == SBX_SCRIPT_IS_RUNNING ||
-	    word == SBX_SCRIPT_IS_LOST)
+	if (sbx_script_has_begun(word))
 		return e2b_background_found(op);
 
 	/* Not yet there, or not seen: the answer was lost a moment ago. */
-	if (++background->looks < E2B_LOOKS)
-		return sbx_steps_pause(op, E2B_LOOK_PAUSE_MS, e2b_background_check);
+	if (++background->looks < SBX_SCRIPT_LOOKS)
+		return sbx_steps_pause(op, SBX_SCRIPT_LOOK_PAUSE_MS, e2b_background_check);
 	return sbx_e2b_fail_noted_in_envd(op);
 }
 
@@ -316,25 +301,13 @@ static SbxOpWant
 e2b_status_read(SbxOp *op)
 {
 	SbxScriptStatus *status = &((SbxE2bBackground *) op->state)->status;
+	SbxScriptWord word = e2b_read_word(op, &status->exit_code);
 
-	switch (e2b_read_word(op, &status->exit_code))
-	{
-		case SBX_SCRIPT_ENDED:
-			status->has_ended = true;
-			return sbx_op_succeed(op, status);
-		case SBX_SCRIPT_IS_RUNNING:
-		case SBX_SCRIPT_IS_CLAIMED:
-			return sbx_op_succeed(op, status);
-		case SBX_SCRIPT_IS_LOST:
-			return sbx_steps_fail_response(op, "SCRIPT_LOST");
-		case SBX_SCRIPT_IS_NOTHING:
-		case SBX_SCRIPT_IS_ANOTHER:
-			return sbx_steps_fail_response(op, "SCRIPT_UNKNOWN");
-		case SBX_SCRIPT_IS_NEW:
-		case SBX_SCRIPT_GARBAGE:
-			break;
-	}
-	return e2b_fail_without_word(op);
+	status->has_ended = word == SBX_SCRIPT_ENDED;
+	return status->has_ended || word == SBX_SCRIPT_IS_RUNNING ||
+	               word == SBX_SCRIPT_IS_CLAIMED
+	           ? sbx_op_succeed(op, status)
+	           : e2b_fail_by_word(op, sbx_script_status_code(word));
 }
 
 /* --- logs ----------------------------------------------------------------- */
@@ -374,7 +347,7 @@ e2b_logs_ask(SbxOp *op)
 	                       background->max_stream, NULL, e2b_logs_read_out);
 }
 
-/* A command that failed found no file.  NULL = "want" says how that ends. */
+/* A command that failed found no such script.  NULL = "want" says how that ends. */
 static const SbxScriptStream *
 e2b_logs_take(SbxOp *op, SbxOpWant *want)
 {

@@ -262,12 +262,11 @@ script_write_group(ScriptText *text)
 static void
 script_open_background(ScriptText *text)
 {
+	script_add(text, "sbx_code=126; if ln -sn \"$$:" SCRIPT_START_OF("$$"));
 	script_add(text,
-	           "sbx_code=126; if ln -sn \"$$:" SCRIPT_START_OF(
-	               "$$") "\" \"$sbx_pid.once\" 2>/dev/null; then "
-	                     "(umask 077; : >\"$sbx_pid.out\"; : >\"$sbx_pid.err\"); "
-	                     "sbx_group=; "
-	                     "command -v setsid >/dev/null 2>&1 && sbx_group=setsid; { ");
+	           "\" \"$sbx_pid.once\" 2>/dev/null; then "
+	           "(umask 077; : >\"$sbx_pid.out\"; : >\"$sbx_pid.err\"); sbx_group=; "
+	           "command -v setsid >/dev/null 2>&1 && sbx_group=setsid; { ");
 }
 
 static void
@@ -386,29 +385,25 @@ sbx_script_kill_text(SbxArena *arena, const char *run_id)
 const char *
 sbx_script_status_text(SbxArena *arena, const char *run_id, const char *fingerprint)
 {
+	static const char functions[] =
+	    "sbx_end() { readlink \"$sbx_file.exit\"; }; "
+	    "sbx_alive() { if [ -n \"${1#*:}\" ]; then [ \"" SCRIPT_START_OF(
+	        "${1%%:*}") "\" = \"${1#*:}\" ]; else kill -0 \"${1%%:*}\" 2>/dev/null; "
+	                    "fi; }; ";
+
 	return sbx_arena_printf(
 	    arena,
-	    "sbx_file=" SBX_SCRIPT_FILE "%s; "
-	    "sbx_end() { readlink \"$sbx_file.exit\"; }; "
-	    "sbx_alive() { if [ -n \"${1#*:}\" ]; then "
-	    "[ \"" SCRIPT_START_OF(
-	        "${1%%%%:*}") "\" = \"${1#*:}\" ]; "
-	                      "else kill -0 \"${1%%%%:*}\" 2>/dev/null; fi; }; "
-	                      "if [ ! -L \"$sbx_file.claim\" ]; then "
-	                      "echo " SBX_SCRIPT_NOTHING "; "
-	                      "elif [ \"$(readlink \"$sbx_file.claim\")\" != %s ]; then "
-	                      "echo " SBX_SCRIPT_ANOTHER "; "
-	                      "elif [ ! -L \"$sbx_file.once\" ]; then "
-	                      "echo " SBX_SCRIPT_CLAIMED "; "
-	                      "elif ! sbx_end; then sbx_pid=$(readlink \"$sbx_file\"); "
-	                      "[ -n \"$sbx_pid\" ] || sbx_pid=$(readlink "
-	                      "\"$sbx_file.once\"); "
-	                      "if sbx_alive \"$sbx_pid\"; then echo " SBX_SCRIPT_RUNNING
-	                      "; "
-	                      "else for sbx_try in 1 2 3; do sbx_end && break; sleep 1; "
-	                      "[ \"$sbx_try\" = 3 ] && echo " SBX_SCRIPT_LOST
-	                      "; done; fi; fi",
-	    run_id, fingerprint);
+	    "sbx_file=" SBX_SCRIPT_FILE "%s; %s"
+	    "if [ ! -L \"$sbx_file.claim\" ]; then echo " SBX_SCRIPT_NOTHING "; "
+	    "elif [ \"$(readlink \"$sbx_file.claim\")\" != %s ]; then "
+	    "echo " SBX_SCRIPT_ANOTHER "; "
+	    "elif [ ! -L \"$sbx_file.once\" ]; then echo " SBX_SCRIPT_CLAIMED "; "
+	    "elif ! sbx_end; then sbx_pid=$(readlink \"$sbx_file\"); "
+	    "[ -n \"$sbx_pid\" ] || sbx_pid=$(readlink \"$sbx_file.once\"); "
+	    "if sbx_alive \"$sbx_pid\"; then echo " SBX_SCRIPT_RUNNING "; "
+	    "else for sbx_try in 1 2 3; do sbx_end && break; sleep 1; "
+	    "[ \"$sbx_try\" = 3 ] && echo " SBX_SCRIPT_LOST "; done; fi; fi",
+	    run_id, functions, fingerprint);
 }
 
 /* A link is there with what it says, or not at all, and only one can make it. */
@@ -501,6 +496,31 @@ sbx_script_read_status(const char *printed, int *exit_code)
 			return words[i].meaning;
 	}
 	return SBX_SCRIPT_GARBAGE;
+}
+
+bool
+sbx_script_has_begun(SbxScriptWord word)
+{
+	return word == SBX_SCRIPT_ENDED || word == SBX_SCRIPT_IS_RUNNING ||
+	       word == SBX_SCRIPT_IS_LOST;
+}
+
+const char *
+sbx_script_claim_code(SbxScriptWord word)
+{
+	if (word == SBX_SCRIPT_IS_ANOTHER)
+		return "SESSION_IN_USE";
+	return word == SBX_SCRIPT_IS_NOTHING ? "TMP_NOT_WRITABLE" : NULL;
+}
+
+const char *
+sbx_script_status_code(SbxScriptWord word)
+{
+	if (word == SBX_SCRIPT_IS_LOST)
+		return "SCRIPT_LOST";
+	return word == SBX_SCRIPT_IS_NOTHING || word == SBX_SCRIPT_IS_ANOTHER
+	           ? "SCRIPT_UNKNOWN"
+	           : NULL;
 }
 
 const char *

@@ -96,6 +96,20 @@ typedef enum SbxScriptWord
 
 extern SbxScriptWord sbx_script_read_status(const char *printed, int *exit_code);
 
+/* Has that script begun?  Then a start of it has nothing to do any more. */
+extern bool sbx_script_has_begun(SbxScriptWord word);
+
+/*
+ * Why a claim, or a question for the status or the logs, has no better answer: a provider
+ * code.  NULL = the word says nothing of the kind.
+ */
+extern const char *sbx_script_claim_code(SbxScriptWord word);
+extern const char *sbx_script_status_code(SbxScriptWord word);
+
+/* Looks for a script when the answer to its start was lost a moment ago. */
+#define SBX_SCRIPT_LOOKS         3
+#define SBX_SCRIPT_LOOK_PAUSE_MS 1000
+
 /* Prints the head of one of its streams; fails if there is no such script. */
 extern const char *
 sbx_script_log_text(SbxArena *arena, const char *run_id, const char *fingerprint,

@@ -14,16 +14,31 @@
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
-/* Operations made at once, for what they take in memory.  The engine starts fewer. */
-#define BATCH 1000
+/*
+ * Operations made at once: what they have brought stays in memory until all have ended.
+ * More than the engine has under way, so that one that is slow holds up no others.
+ */
+#define BATCH 200
 
 /* --- one of them -------------------------------------------------------------------- */
 
-void
-sbx_many_fail(SbxMember *member, int sqlerrcode, const char *message)
+static void
+fail_member(SbxMember *member, int sqlerrcode, const char *message)
 {
 	member->error_code = pstrdup(unpack_sql_state(sqlerrcode));
 	member->error_message = message;
+}
+
+void
+sbx_many_try(SbxMember *member, void (*body)(void *member))
+{
+	ErrorData *error = sbx_catch(body, member);
+
+	if (error == NULL)
+		return;
+	if (sbx_error_is_interrupt(error->sqlerrcode))
+		ReThrowError(error);
+	fail_member(member, error->sqlerrcode, error->message);
 }
 
 static void
@@ -32,19 +47,6 @@ open_sandbox(void *arg)
 	SbxMember *member = arg;
 
 	sbx_sandbox_open(member->id, &member->sandbox);
-}
-
-/* An error of one is not the others': hence a subtransaction, for what it looks up. */
-static void
-open_member(SbxMember *member)
-{
-	ErrorData *error = sbx_catch(open_sandbox, member);
-
-	if (error == NULL)
-		return;
-	if (sbx_error_is_interrupt(error->sqlerrcode))
-		ReThrowError(error);
-	sbx_many_fail(member, error->sqlerrcode, error->message);
 }
 
 /* --- a batch ------------------------------------------------------------------------ */
@@ -60,7 +62,7 @@ run_batch(SbxMember *members, int count, const SbxManyWork *work, SbxProgress *p
 		SbxMember *member = &members[i];
 
 		CHECK_FOR_INTERRUPTS();
-		open_member(member);
+		sbx_many_try(member, open_sandbox);
 		if (member->error_code != NULL)
 			continue;
 		member->op = sbx_session_hold(work->make(&member->sandbox, work->arg),
@@ -73,8 +75,8 @@ run_batch(SbxMember *members, int count, const SbxManyWork *work, SbxProgress *p
 		SbxMember *member = &members[i];
 
 		if (member->op != NULL && !member->op->succeeded)
-			sbx_many_fail(member, SBX_ERRCODE_PROVIDER_RUNTIME,
-			              sbx_failure_message(member->op, member->id));
+			fail_member(member, SBX_ERRCODE_PROVIDER_RUNTIME,
+			            sbx_failure_message(member->op, member->id));
 		work->take(member, work->arg);
 		progress->failed += member->error_code != NULL;
 	}

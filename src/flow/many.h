@@ -28,8 +28,11 @@ typedef struct SbxManyWork
 	void *arg;
 } SbxManyWork;
 
-/* It has an error after all; for "take", too. */
-extern void sbx_many_fail(SbxMember *member, int sqlerrcode, const char *message);
+/*
+ * Do something with one, in a subtransaction of its own: what it raises becomes the
+ * error of this one.  Cancels and their like are raised again.  For "take", too.
+ */
+extern void sbx_many_try(SbxMember *member, void (*body)(void *member));
 
 /*
  * Do it with every id, a hundred of them at once; take is called in the order of the

@@ -13,7 +13,6 @@
 #include "flow/sandbox.h"
 #include "funcapi.h"
 #include "miscadmin.h"
-#include "observe/catch.h"
 #include "observe/error.h"
 #include "observe/event.h"
 #include "tcop/utility.h"
@@ -258,19 +257,6 @@ record_member(void *arg)
 	record_destroyed(&member->sandbox);
 }
 
-/* The sandbox is gone; that its mapping cannot go is the error of this one alone. */
-static void
-try_to_record(SbxMember *member)
-{
-	ErrorData *error = sbx_catch(record_member, member);
-
-	if (error == NULL)
-		return;
-	if (sbx_error_is_interrupt(error->sqlerrcode))
-		ReThrowError(error);
-	sbx_many_fail(member, error->sqlerrcode, error->message);
-}
-
 static void
 put_destroyed(SbxMember *member, void *arg)
 {
@@ -278,8 +264,9 @@ put_destroyed(SbxMember *member, void *arg)
 	Datum values[4] = {CStringGetTextDatum(member->id)};
 	bool nulls[4] = {false, true, true, true};
 
+	/* The sandbox is gone; that its mapping cannot go is the error of this one. */
 	if (member->error_code == NULL)
-		try_to_record(member);
+		sbx_many_try(member, record_member);
 	if (member->error_code != NULL)
 	{
 		values[2] = CStringGetTextDatum(member->error_code);

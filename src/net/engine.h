@@ -43,7 +43,8 @@ extern bool sbx_engine_is_busy(const SbxEngine *engine);
 typedef void SbxEngineReport(void *arg, int finished, int failed);
 
 /*
- * Run operations until each has finished or its time is over; report may be NULL.
+ * Run operations until each has finished or its time is over; report may be NULL.  A
+ * hundred are under way at once, in their order: the time of each starts with its turn.
  * Honours cancel, statement_timeout and termination, which are raised by the server
  * itself as ever; all transfers are then abandoned.
  */
