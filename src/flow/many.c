@@ -16,9 +16,10 @@
 
 /*
  * Operations made at once: what they have brought stays in memory until all have ended.
- * More than the engine has under way, so that one that is slow holds up no others.
+ * Many more than the engine has under way, so that a slow one holds up no others and
+ * connections are kept.
  */
-#define BATCH 200
+#define BATCH 1000
 
 /* --- one of them -------------------------------------------------------------------- */
 
