@@ -22,6 +22,7 @@ OBJS = \
 	src/net/address.o \
 	src/net/libcurl.o \
 	src/net/transfer.o \
+	src/net/trace.o \
 	src/net/engine.o \
 	src/store/catalog.o \
 	src/store/registry.o \
@@ -34,6 +35,7 @@ OBJS = \
 	src/observe/hook.o \
 	src/flow/call.o \
 	src/flow/session.o \
+	src/flow/version.o \
 	src/flow/cleanup.o \
 	src/flow/events.o \
 	src/flow/failure.o \
@@ -84,7 +86,9 @@ REGRESS_OPTS = --inputdir=. --load-extension=sbx_router
 ISOLATION = concurrent_registration
 ISOLATION_OPTS = --inputdir=. --load-extension=sbx_router
 
-PG_CPPFLAGS = -I$(srcdir)/src -I$(srcdir) -D_GNU_SOURCE
+# The version of the library: of the distribution, not of the SQL objects.
+SBX_VERSION := $(shell sed -n '/"version"/{s/.*: *"\(.*\)".*/\1/p;q}' $(dir $(firstword $(MAKEFILE_LIST)))META.json)
+PG_CPPFLAGS = -I$(srcdir)/src -I$(srcdir) -D_GNU_SOURCE -DSBX_ROUTER_VERSION='"$(SBX_VERSION)"'
 # Scores are defined in IEEE double without fused multiply-add.
 PG_CFLAGS = -ffp-contract=off -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers $(SBX_CFLAGS)
 SHLIB_LINK = -lcurl -ljansson

@@ -427,6 +427,13 @@ CREATE FUNCTION sbx_recent_events(
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 100;
 COMMENT ON FUNCTION sbx_recent_events() IS 'the latest events of this session, oldest first';
 
+CREATE FUNCTION sbx_router_version(
+	OUT extension text, OUT library text, OUT postgresql text, OUT libcurl text,
+	OUT tls text, OUT resolver text, OUT ca_file text
+) RETURNS record
+	AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL SAFE;
+COMMENT ON FUNCTION sbx_router_version() IS 'versions of extension, library, server and libcurl, and how it resolves and verifies';
+
 --
 -- Nobody but the owner has any of this until it is granted; only the pure functions
 -- over JSON are everybody's
@@ -456,6 +463,6 @@ REVOKE ALL ON FUNCTION
 	sbx_start_script(text, text, jsonb, text, interval, text),
 	sbx_script_status(text, text, text), sbx_script_logs(text, text, text),
 	sbx_upload(text, text, bytea), sbx_download(text, text),
-	sbx_recent_events()
+	sbx_recent_events(), sbx_router_version()
 FROM PUBLIC;
 REVOKE ALL ON TYPE sbx_secret, sbx_id FROM PUBLIC;

@@ -118,6 +118,25 @@ SET sbx_router.max_response = '16kB';
 RESET ALL;
 
 --
+-- sbx_router_version()
+--
+-- Rule: what support needs to know, in the versions' own words.
+SELECT v.extension = e.extversion AS extension, v.library ~ ('^' || e.extversion || '\.\d+$') AS library,
+	   v.postgresql = current_setting('server_version') AS postgresql, v.libcurl ~ '^\d+\.\d+\.\d+' AS libcurl,
+	   v.tls <> '' AS tls, v.resolver IN ('threaded', 'c-ares') AS resolver
+FROM sbx_router_version() v, pg_extension e WHERE e.extname = 'sbx_router';
+-- Rule: the CA file in force is the setting's, or else libcurl's own, which need not
+-- have one.
+SELECT ca_file = '/etc/other.pem' AS set FROM sbx_router_version();
+SET sbx_router.ca_file = '/etc/other.pem';
+SELECT ca_file = '/etc/other.pem' AS set FROM sbx_router_version();
+RESET sbx_router.ca_file;
+-- Rule: it works in a parallel worker.
+SET force_parallel_mode = on;
+SELECT library IS NOT NULL AS known FROM sbx_router_version();
+RESET force_parallel_mode;
+
+--
 -- domain sbx_id
 --
 -- Rule: sbx_ and 32 lower-case hex digits, nothing before, after or else.

@@ -29,6 +29,17 @@ static bool allow_http = false;
 static char *ca_file = NULL;
 static char *proxy = NULL;
 
+typedef enum Trace
+{
+	TRACE_OFF,
+	TRACE_REQUESTS
+} Trace;
+
+static const struct config_enum_entry trace_options[] = {
+    {"off", TRACE_OFF, false}, {"requests", TRACE_REQUESTS, false}, {NULL, 0, false}};
+
+static int trace = TRACE_OFF;
+
 /* A gigabyte: the largest text there can be. */
 #define MAX_SIZE_KB (1024 * 1024 - 1)
 
@@ -68,6 +79,11 @@ sbx_session_define_gucs(void)
 	                           "Empty means none; the environment is never asked.",
 	                           &proxy, "", PGC_SUSET, GUC_SUPERUSER_ONLY, NULL, NULL,
 	                           NULL);
+	DefineCustomEnumVariable(
+	    "sbx_router.trace", "Logs each request to a provider.",
+	    "Method, host, path, status and times; no body, no header, "
+	    "no credential.",
+	    &trace, TRACE_OFF, trace_options, PGC_SUSET, 0, NULL, NULL, NULL);
 }
 
 size_t
@@ -92,6 +108,7 @@ sbx_session_settings(void)
 	settings.allow_http = allow_http;
 	settings.ca_file = ca_file == NULL ? "" : ca_file;
 	settings.proxy = proxy == NULL ? "" : proxy;
+	settings.trace = trace == TRACE_REQUESTS;
 	return &settings;
 }
 

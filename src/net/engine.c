@@ -21,6 +21,7 @@
 
 #include "miscadmin.h"
 #include "net/libcurl.h"
+#include "net/trace.h"
 #include "net/transfer.h"
 #include "storage/fd.h"
 #include "storage/ipc.h"
@@ -206,6 +207,7 @@ step(SbxTransfer *transfer, int64 now)
 				if (sbx_transfer_start(transfer, now))
 					return;
 				sbx_transfer_record_not_sent(transfer);
+				sbx_trace_exchange(transfer, false);
 				continue;
 			case SBX_OP_WANT_PAUSE:
 				if (op->expired)
@@ -228,6 +230,7 @@ static void
 complete_exchange(SbxTransfer *transfer, CURLcode code, int64 now)
 {
 	sbx_transfer_record(transfer, code);
+	sbx_trace_exchange(transfer, false);
 	sbx_transfer_release(transfer);
 	step(transfer, now);
 }
@@ -428,7 +431,10 @@ end_run(SbxEngine *engine)
 
 		/* Abandoned: remember whether the other side may have heard of it. */
 		if (transfer->easy != NULL)
+		{
 			sbx_transfer_record(transfer, CURLE_ABORTED_BY_CALLBACK);
+			sbx_trace_exchange(transfer, true);
+		}
 		sbx_transfer_release(transfer);
 		if (!transfer->finished)
 			finish(transfer);

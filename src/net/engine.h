@@ -19,6 +19,7 @@ typedef struct SbxEngineSettings
 	bool allow_http;     /* plain http to other hosts than loopback */
 	const char *ca_file; /* "" = libcurl's default store */
 	const char *proxy;   /* "" = none, whatever the environment says */
+	bool trace;          /* a LOG line for each exchange */
 } SbxEngineSettings;
 
 typedef struct SbxEngine SbxEngine;

@@ -68,6 +68,22 @@ sbx_libcurl_initialize(void)
 }
 
 void
+sbx_libcurl_describe(SbxLibcurlFacts *facts)
+{
+	const curl_version_info_data *version = curl_version_info(CURLVERSION_NOW);
+
+	facts->version = version->version;
+	facts->tls = version->ssl_version;
+	if (version->ares != NULL)
+		facts->resolver = "c-ares";
+	else if (version->features & CURL_VERSION_ASYNCHDNS)
+		facts->resolver = "threaded";
+	else
+		facts->resolver = "synchronous";
+	facts->ca_file = version->cainfo;
+}
+
+void
 sbx_libcurl_block_signals(sigset_t *saved)
 {
 	sigprocmask(SIG_SETMASK, &BlockSig, saved);

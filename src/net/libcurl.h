@@ -15,6 +15,17 @@
  */
 extern void sbx_libcurl_initialize(void);
 
+/* Which library it is, without initializing it. */
+typedef struct SbxLibcurlFacts
+{
+	const char *version;
+	const char *tls;      /* NULL = none */
+	const char *resolver; /* "threaded", "c-ares" or "synchronous" */
+	const char *ca_file;  /* its own choice; NULL = none */
+} SbxLibcurlFacts;
+
+extern void sbx_libcurl_describe(SbxLibcurlFacts *facts);
+
 /*
  * Around every call that may start a thread or a connection: a resolver thread
  * inherits the mask of the moment and must never run a server's signal handler.

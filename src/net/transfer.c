@@ -122,6 +122,9 @@ header_callback(char *buffer, size_t size, size_t count, void *arg)
 	size_t length = size * count;
 	char *bigger;
 
+	if (INSTR_TIME_IS_ZERO(transfer->answered))
+		INSTR_TIME_SET_CURRENT(transfer->answered);
+
 	/* A new status line: what came before belonged to an interim answer. */
 	if (length >= 5 && memcmp(buffer, "HTTP/", 5) == 0)
 	{
@@ -428,6 +431,8 @@ sbx_transfer_start(SbxTransfer *transfer, int64 now)
 	transfer->out_of_memory = false;
 	transfer->denied = false;
 	transfer->resent = false;
+	INSTR_TIME_SET_CURRENT(transfer->started);
+	INSTR_TIME_SET_ZERO(transfer->answered);
 	if (!scheme_allowed(transfer, transfer->op->request.url))
 		return false;
 

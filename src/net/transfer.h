@@ -12,6 +12,8 @@
 
 #include <curl/curl.h>
 
+#include "portability/instr_time.h"
+
 /* One operation under way. */
 typedef struct SbxTransfer
 {
@@ -41,6 +43,10 @@ typedef struct SbxTransfer
 	bool resent;        /* libcurl sent the request again by itself */
 	bool loopback_only; /* plain http: no other address will do */
 	bool plain_http;
+
+	/* For the trace.  libcurl's own time of the first byte may be that of a request. */
+	instr_time started;
+	instr_time answered; /* zero until the first byte of an answer */
 } SbxTransfer;
 
 /* Start the exchange that the operation asked for; false = it cannot be sent. */

@@ -147,6 +147,24 @@ sbx_catalog_is_own(Oid relid, const char *name)
 	return sbx_catalog_relation(name) == relid;
 }
 
+char *
+sbx_catalog_extension_version(void)
+{
+	static SbxStatement select_version = {
+	    "SELECT extversion FROM pg_catalog.pg_extension"
+	    " WHERE extname OPERATOR(pg_catalog.=) 'sbx_router'"};
+	SbxCatalogScope scope;
+	char *version;
+
+	sbx_catalog_begin(&scope);
+	if (sbx_catalog_execute(&select_version, NULL, NULL) != SPI_OK_SELECT ||
+	    SPI_processed != 1)
+		report_missing();
+	version = sbx_catalog_text(&scope, 0, 1);
+	sbx_catalog_end(&scope);
+	return version;
+}
+
 void
 sbx_catalog_begin(SbxCatalogScope *scope)
 {

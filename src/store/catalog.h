@@ -45,6 +45,9 @@ extern Oid sbx_catalog_relation(const char *name);
 /* Is this relation the extension's own of that name? */
 extern bool sbx_catalog_is_own(Oid relid, const char *name);
 
+/* Version of the SQL objects that are installed here.  Raises as above. */
+extern char *sbx_catalog_extension_version(void);
+
 /*
  * Between the two the caller is the owner of the extension and connected to SPI.
  * An ERROR in between needs nothing of its own: (sub)transaction abort restores
