@@ -42,6 +42,7 @@ OBJS = \
 	src/flow/plan.o \
 	src/flow/secret.o \
 	src/flow/rows.o \
+	src/flow/rowsort.o \
 	src/flow/registration.o \
 	src/flow/policy.o \
 	src/flow/acquire.o \

@@ -103,6 +103,30 @@ foreach my $turn (1 .. 4)
 }
 cmp_ok($after[-1] - $after[0], '<', $slack, 'must fire: large outputs leave nothing behind');
 
+# Many at once: each result is put away as it comes.
+{
+	my $many = $sbx->session;
+	my $count = 900;
+	my $part = substr $output, 0, 128 << 10;
+	my $peak = sub { (slurp_file('/proc/' . $many->pid . '/status') =~ /^VmHWM:\s+(\d+) kB/m)[0] / 1024 };
+
+	$many->value('SELECT sbx_set_credential($1, $2)', 'daytona', 'key');
+	$sbx->fault(
+		path => '*/exec',
+		action => 'status',
+		status => 200,
+		body => { exitCode => 0, stdout => $part, stderr => $part, output => $part },
+		times => $count);
+	is( $many->value(
+			q{SELECT count(*) FROM sbx_run_script_many(array_fill($1::text, ARRAY[$2::int]), 'true')
+			WHERE length(stdout) = $3 AND exit_code = 0},
+			$id, $count, length $part),
+		$count,
+		'many at once: must not fire: every result arrives whole');
+	note(sprintf '%d results, %d MB in all, at most %d MB in memory', $count, $count * 3 / 8, $peak->());
+	cmp_ok($peak->(), '<', $count * 3 / 8, 'many at once: must fire: but they are not all in memory');
+}
+
 #
 # Bounds
 #

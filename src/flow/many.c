@@ -15,11 +15,18 @@
 #include "utils/memutils.h"
 
 /*
- * Operations made at once: what they have brought stays in memory until all have ended.
- * Many more than the engine has under way, so that a slow one holds up no others and
- * connections are kept.
+ * Sandboxes that are looked up before the first is asked for something.  Many more than
+ * the engine has under way, so that a slow one holds up no others and connections are
+ * kept.
  */
 #define BATCH 1000
+
+typedef struct Batch
+{
+	const SbxManyWork *work;
+	SbxMember **opened; /* those that could be */
+	SbxProgress *progress;
+} Batch;
 
 /* --- one of them -------------------------------------------------------------------- */
 
@@ -50,36 +57,79 @@ open_sandbox(void *arg)
 	sbx_sandbox_open(member->id, &member->sandbox);
 }
 
+/* Tell what came of it, and forget it. */
+static void
+take_member(SbxMember *member, const Batch *batch)
+{
+	MemoryContext caller = MemoryContextSwitchTo(member->context);
+
+	batch->work->take(member, batch->work->arg);
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(member->context);
+	member->context = NULL;
+	member->op = NULL;
+}
+
+/* --- for the engine: one whose turn has come, one that has ended ----------------------- */
+
+static SbxOp *
+begin_member(void *arg, int index)
+{
+	Batch *batch = arg;
+	SbxMember *member = batch->opened[index];
+	MemoryContext caller = MemoryContextSwitchTo(member->context);
+
+	member->op = sbx_session_hold(batch->work->make(&member->sandbox, batch->work->arg),
+	                              member->sandbox.access.credential);
+	MemoryContextSwitchTo(caller);
+	return member->op;
+}
+
+static void
+end_member(void *arg, int index)
+{
+	Batch *batch = arg;
+	SbxMember *member = batch->opened[index];
+
+	if (!member->op->succeeded)
+		fail_member(member, SBX_ERRCODE_PROVIDER_RUNTIME,
+		            sbx_failure_message(member->op, member->id));
+	if (batch->work->at_once)
+		take_member(member, batch);
+}
+
+static void
+tell_progress(void *arg, int finished, int failed)
+{
+	sbx_progress_tell(((Batch *) arg)->progress, finished, failed);
+}
+
 /* --- a batch ------------------------------------------------------------------------ */
 
 static void
 run_batch(SbxMember *members, int count, const SbxManyWork *work, SbxProgress *progress)
 {
-	SbxOp **ops = palloc(sizeof(SbxOp *) * count);
-	int op_count = 0;
+	Batch batch = {work, palloc(sizeof(SbxMember *) * count), progress};
+	int opened = 0;
 
 	for (int i = 0; i < count; i++)
 	{
 		SbxMember *member = &members[i];
 
 		CHECK_FOR_INTERRUPTS();
+		member->context = AllocSetContextCreate(
+		    CurrentMemoryContext, "sbx_router sandbox", ALLOCSET_SMALL_SIZES);
 		sbx_many_try(member, open_sandbox);
-		if (member->error_code != NULL)
-			continue;
-		member->op = sbx_session_hold(work->make(&member->sandbox, work->arg),
-		                              member->sandbox.access.credential);
-		ops[op_count++] = member->op;
+		if (member->error_code == NULL)
+			batch.opened[opened++] = member;
 	}
-	sbx_session_run_many(ops, op_count, sbx_progress_tell, progress);
+	sbx_session_run_work(
+	    &(SbxEngineWork){opened, &batch, begin_member, end_member, tell_progress});
 	for (int i = 0; i < count; i++)
 	{
-		SbxMember *member = &members[i];
-
-		if (member->op != NULL && !member->op->succeeded)
-			fail_member(member, SBX_ERRCODE_PROVIDER_RUNTIME,
-			            sbx_failure_message(member->op, member->id));
-		work->take(member, work->arg);
-		progress->failed += member->error_code != NULL;
+		if (members[i].context != NULL)
+			take_member(&members[i], &batch);
+		progress->failed += members[i].error_code != NULL;
 	}
 	progress->done += count;
 }
@@ -118,7 +168,10 @@ sbx_many_run(ArrayType *array, const SbxManyWork *work)
 		SbxMember *members = palloc0(sizeof(SbxMember) * count);
 
 		for (int i = 0; i < count; i++)
+		{
 			members[i].id = ids[first + i];
+			members[i].number = first + i;
+		}
 		run_batch(members, count, work, &progress);
 		MemoryContextSwitchTo(caller);
 		MemoryContextReset(context);

@@ -13,7 +13,9 @@ typedef struct SbxMember
 {
 	char *id; /* as it was given */
 	SbxSandbox sandbox;
+	int number; /* its place among the ids, from 0 */
 	SbxOp *op;
+	MemoryContext context;  /* what is its own, "op" included */
 	const char *error_code; /* SQLSTATE; NULL = no error */
 	const char *error_message;
 } SbxMember;
@@ -26,6 +28,13 @@ typedef struct SbxManyWork
 	/* What came of it; everything of the member is gone afterwards. */
 	void (*take)(SbxMember *member, void *arg);
 	void *arg;
+
+	/*
+	 * Take each as soon as it has ended, in any order, instead of all in the order of
+	 * the ids when the last has ended.  For results that are large.  "take" then must
+	 * execute no SQL of others, because requests are under way.
+	 */
+	bool at_once;
 } SbxManyWork;
 
 /*
@@ -35,8 +44,7 @@ typedef struct SbxManyWork
 extern void sbx_many_try(SbxMember *member, void (*body)(void *member));
 
 /*
- * Do it with every id, a hundred of them at once; take is called in the order of the
- * ids.  What goes wrong with one is its own error and does not touch the others.
+ * Do it with every id, a hundred of them at once.  What goes wrong with one is its own error and does not touch the others.
  * Raises SB001 for a NULL among the ids, what the server raises (cancel, timeouts), and
  * what take raises: that ends the call for all.
  */

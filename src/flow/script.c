@@ -7,6 +7,7 @@
 
 #include "flow/call.h"
 #include "flow/many.h"
+#include "flow/rowsort.h"
 #include "flow/sandbox.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -162,7 +163,7 @@ sbx_run_script(PG_FUNCTION_ARGS)
 typedef struct ManyScripts
 {
 	SbxRunInput input; /* but for its run id, which each has for itself */
-	ReturnSetInfo *result;
+	SbxRowSort *rows;
 } ManyScripts;
 
 static SbxOp *
@@ -180,7 +181,6 @@ make_script(SbxSandbox *sandbox, void *arg)
 static void
 put_script(SbxMember *member, void *arg)
 {
-	ReturnSetInfo *result = ((ManyScripts *) arg)->result;
 	Datum values[MANY_COLUMNS] = {CStringGetTextDatum(member->id)};
 	bool nulls[MANY_COLUMNS] = {false, true, true, true, true, true, true, true};
 
@@ -200,7 +200,7 @@ put_script(SbxMember *member, void *arg)
 		memset(&nulls[1], 0, sizeof(bool) * 5);
 		nulls[4] = !run->has_exit_code;
 	}
-	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	sbx_row_sort_put(((ManyScripts *) arg)->rows, member->number, values, nulls);
 }
 
 /*
@@ -220,18 +220,19 @@ Datum
 sbx_run_script_many(PG_FUNCTION_ARGS)
 {
 	ManyScripts scripts;
-	SbxManyWork work = {make_script, put_script, &scripts};
+	SbxManyWork work = {make_script, put_script, &scripts, .at_once = true};
 	SbxCall call;
 
 	sbx_session_begin(&call);
 	sbx_session_refuse_effects("sbx_run_script_many()");
 	InitMaterializedSRF(fcinfo, 0);
-	scripts.result = (ReturnSetInfo *) fcinfo->resultinfo;
 	if (PG_ARGISNULL(0))
 		sbx_call_refuse("ids", SBX_REASON_MISSING);
 	script_input(fcinfo, DEFAULT_SCRIPT_MS, &scripts.input);
 	scripts.input.session = sbx_call_session_name(fcinfo, 5, "session");
+	scripts.rows = sbx_row_sort_begin((ReturnSetInfo *) fcinfo->resultinfo);
 	sbx_many_run(PG_GETARG_ARRAYTYPE_P(0), &work);
+	sbx_row_sort_finish(scripts.rows);
 	sbx_session_end(&call);
 	return (Datum) 0;
 }

@@ -183,13 +183,43 @@ sbx_session_run(SbxOp *op)
 	sbx_session_run_many(&op, 1, NULL, NULL);
 }
 
+typedef struct OpArray
+{
+	SbxOp **ops;
+	SbxEngineReport *report;
+	void *report_arg;
+} OpArray;
+
+static SbxOp *
+next_of_array(void *arg, int index)
+{
+	return ((OpArray *) arg)->ops[index];
+}
+
+static void
+report_of_array(void *arg, int finished, int failed)
+{
+	OpArray *array = arg;
+
+	array->report(array->report_arg, finished, failed);
+}
+
 void
 sbx_session_run_many(SbxOp **ops, int count, SbxEngineReport *report, void *report_arg)
 {
-	if (count == 0)
+	OpArray array = {ops, report, report_arg};
+
+	sbx_session_run_work(&(SbxEngineWork){count, &array, next_of_array, NULL,
+	                                      report == NULL ? NULL : report_of_array});
+}
+
+void
+sbx_session_run_work(const SbxEngineWork *work)
+{
+	if (work->count == 0)
 		return;
 	sbx_session_prepare_engines();
-	sbx_engine_run(main_engine, ops, count, sbx_session_settings(), report, report_arg);
+	sbx_engine_run(main_engine, work, sbx_session_settings());
 }
 
 /* --- access and operations ----------------------------------------------------- */

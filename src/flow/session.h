@@ -58,9 +58,12 @@ extern SbxEngine *sbx_session_abort_engine(void);
 /* Run one operation to its end.  Raises only what the server raises. */
 extern void sbx_session_run(SbxOp *op);
 
-/* The same for any number at once; report as for sbx_engine_run. */
+/* The same for any number at once; report may be NULL. */
 extern void
 sbx_session_run_many(SbxOp **ops, int count, SbxEngineReport *report, void *report_arg);
+
+/* The same for operations that are made when their turn comes. */
+extern void sbx_session_run_work(const SbxEngineWork *work);
 
 /* A provider with its credential, ready for its operations. */
 typedef struct SbxAccess

@@ -52,8 +52,8 @@ struct SbxEngine
 	long max_connections;
 	bool busy;
 	bool aborting;
+	const SbxEngineWork *work;
 	SbxTransfer *transfers;
-	int count;
 	int started; /* so many of them, in their order */
 };
 
@@ -182,6 +182,7 @@ static void
 finish(SbxTransfer *transfer)
 {
 	transfer->finished = true;
+	transfer->failed = !transfer->op->succeeded;
 	transfer->wake_at = -1;
 	free(transfer->headers);
 	free(transfer->body);
@@ -303,9 +304,11 @@ collect_exchanges(SbxEngine *engine)
 static void
 start_next(SbxEngine *engine)
 {
-	SbxTransfer *transfer = &engine->transfers[engine->started++];
-	int64 now = sbx_libcurl_now();
+	SbxTransfer *transfer = &engine->transfers[engine->started];
+	int64 now;
 
+	transfer->op = engine->work->begin(engine->work->arg, engine->started++);
+	now = sbx_libcurl_now();
 	transfer->deadline = Min(now + transfer->op->timeout_ms, engine->limit);
 	if (now < transfer->deadline)
 		step(transfer, now);
@@ -353,12 +356,12 @@ advance_by_time(SbxEngine *engine)
 		}
 		under_way += !transfer->finished;
 	}
-	while (under_way < MAX_UNDER_WAY && engine->started < engine->count)
+	while (under_way < MAX_UNDER_WAY && engine->started < engine->work->count)
 	{
 		start_next(engine);
 		under_way += !engine->transfers[engine->started - 1].finished;
 	}
-	limit_connections(engine, under_way + engine->count - engine->started);
+	limit_connections(engine, under_way + engine->work->count - engine->started);
 	return under_way == 0;
 }
 
@@ -402,18 +405,18 @@ wait_for_events(SbxEngine *engine)
 }
 
 static bool
-begin_run(SbxEngine *engine, SbxOp **ops, int count, const SbxEngineSettings *settings)
+begin_run(SbxEngine *engine, const SbxEngineWork *work,
+          const SbxEngineSettings *settings)
 {
-	engine->transfers = calloc(count, sizeof(SbxTransfer));
+	engine->transfers = calloc(work->count, sizeof(SbxTransfer));
 	if (engine->transfers == NULL)
 		return false;
 	engine->busy = true;
-	engine->count = count;
+	engine->work = work;
 	engine->started = 0;
 	engine->limit = PG_INT64_MAX;
-	for (int i = 0; i < count; i++)
+	for (int i = 0; i < work->count; i++)
 	{
-		engine->transfers[i].op = ops[i];
 		engine->transfers[i].multi = engine->multi;
 		engine->transfers[i].settings = settings;
 		engine->transfers[i].aborting = engine->aborting;
@@ -425,9 +428,12 @@ begin_run(SbxEngine *engine, SbxOp **ops, int count, const SbxEngineSettings *se
 static void
 end_run(SbxEngine *engine)
 {
-	for (int i = 0; i < engine->count; i++)
+	for (int i = 0; i < engine->started; i++)
 	{
 		SbxTransfer *transfer = &engine->transfers[i];
+
+		if (transfer->finished)
+			continue;
 
 		/* Abandoned: remember whether the other side may have heard of it. */
 		if (transfer->easy != NULL)
@@ -436,40 +442,61 @@ end_run(SbxEngine *engine)
 			sbx_trace_exchange(transfer, true);
 		}
 		sbx_transfer_release(transfer);
-		if (!transfer->finished)
-			finish(transfer);
+		finish(transfer);
 	}
 	free(engine->transfers);
 	engine->transfers = NULL;
-	engine->count = 0;
+	engine->work = NULL;
 	engine->busy = false;
 }
 
 /* What an operation notes of an attempt that it repeats is no failure yet. */
 static void
-tell(const SbxEngine *engine, SbxEngineReport *report, void *report_arg)
+tell(const SbxEngine *engine)
 {
 	int finished = 0;
 	int failed = 0;
 
-	for (int i = 0; i < engine->count; i++)
+	for (int i = 0; i < engine->started; i++)
 	{
 		const SbxTransfer *transfer = &engine->transfers[i];
 
 		finished += transfer->finished;
-		failed += transfer->finished && !transfer->op->succeeded;
+		failed += transfer->failed;
 	}
-	report(report_arg, finished, failed);
+	engine->work->report(engine->work->arg, finished, failed);
+}
+
+/* Those that have finished meanwhile. */
+static void
+hand_over(SbxEngine *engine)
+{
+	for (int i = 0; i < engine->started; i++)
+	{
+		SbxTransfer *transfer = &engine->transfers[i];
+
+		if (!transfer->finished || transfer->ended)
+			continue;
+		transfer->ended = true;
+		transfer->op = NULL;
+		engine->work->end(engine->work->arg, i);
+	}
 }
 
 static void
-drive(SbxEngine *engine, SbxEngineReport *report, void *report_arg)
+drive(SbxEngine *engine)
 {
-	while (!advance_by_time(engine))
+	for (;;)
 	{
+		bool finished = advance_by_time(engine);
+
+		if (engine->work->end != NULL)
+			hand_over(engine);
+		if (finished)
+			return;
 		CHECK_FOR_INTERRUPTS();
-		if (report != NULL)
-			tell(engine, report, report_arg);
+		if (engine->work->report != NULL)
+			tell(engine);
 		if (!wait_for_events(engine))
 			proc_exit(1);
 		CHECK_FOR_INTERRUPTS();
@@ -479,17 +506,17 @@ drive(SbxEngine *engine, SbxEngineReport *report, void *report_arg)
 }
 
 void
-sbx_engine_run(SbxEngine *engine, SbxOp **ops, int count,
-               const SbxEngineSettings *settings, SbxEngineReport *report,
-               void *report_arg)
+sbx_engine_run(SbxEngine *engine, const SbxEngineWork *work,
+               const SbxEngineSettings *settings)
 {
-	Assert(!engine->busy);
+	if (engine->busy)
+		elog(ERROR, "the network engine is in use");
 	engine->aborting = false;
-	if (!begin_run(engine, ops, count, settings))
+	if (!begin_run(engine, work, settings))
 		ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
 	PG_TRY();
 	{
-		drive(engine, report, report_arg);
+		drive(engine);
 	}
 	PG_FINALLY();
 	{
@@ -530,18 +557,25 @@ drive_aborting(SbxEngine *engine, int64 budget_ms, int64 hurried_ms)
 	}
 }
 
+static SbxOp *
+next_of_array(void *arg, int index)
+{
+	return ((SbxOp **) arg)[index];
+}
+
 int64
 sbx_engine_run_aborting(SbxEngine *engine, SbxOp **ops, int count,
                         const SbxEngineSettings *settings, int64 budget_ms,
                         int64 hurried_ms)
 {
+	const SbxEngineWork work = {.count = count, .arg = ops, .begin = next_of_array};
 	int64 started = sbx_libcurl_now();
 	MemoryContext context = CurrentMemoryContext;
 	uint32 interrupt_holdoff = InterruptHoldoffCount;
 	uint32 cancel_holdoff = QueryCancelHoldoffCount;
 
 	engine->aborting = true;
-	if (engine->busy || !begin_run(engine, ops, count, settings))
+	if (engine->busy || !begin_run(engine, &work, settings))
 		return 0;
 	PG_TRY();
 	{

@@ -44,14 +44,30 @@ extern bool sbx_engine_is_busy(const SbxEngine *engine);
 typedef void SbxEngineReport(void *arg, int finished, int failed);
 
 /*
- * Run operations until each has finished or its time is over; report may be NULL.  A
- * hundred are under way at once, in their order: the time of each starts with its turn.
- * Honours cancel, statement_timeout and termination, which are raised by the server
- * itself as ever; all transfers are then abandoned.
+ * What to run.  Whatever is called here may raise, which abandons all, but must not get
+ * to this engine again: no SQL of others.
  */
-extern void sbx_engine_run(SbxEngine *engine, SbxOp **ops, int count,
-                           const SbxEngineSettings *settings, SbxEngineReport *report,
-                           void *report_arg);
+typedef struct SbxEngineWork
+{
+	int count;
+	void *arg;
+
+	/* Operation `index`, whose turn has come.  It stays as long as the run, or "end". */
+	SbxOp *(*begin)(void *arg, int index);
+
+	/* It has finished, and the engine does not look at it again.  May be NULL. */
+	void (*end)(void *arg, int index);
+	SbxEngineReport *report; /* may be NULL */
+} SbxEngineWork;
+
+/*
+ * Run operations until each has finished or its time is over.  A hundred are under way at
+ * once, in their order: the time of each starts with its turn.  Honours cancel,
+ * statement_timeout and termination, which are raised by the server itself as ever; all
+ * transfers are then abandoned.
+ */
+extern void sbx_engine_run(SbxEngine *engine, const SbxEngineWork *work,
+                           const SbxEngineSettings *settings);
 
 /*
  * The same for transaction abort: raises nothing, takes no interrupts and ends

@@ -26,6 +26,8 @@ typedef struct SbxTransfer
 	int64 deadline; /* of the whole operation, monotonic ms */
 	int64 wake_at;  /* end of a pause; -1 = not pausing */
 	bool finished;
+	bool failed; /* finished without success */
+	bool ended;  /* the caller was told; op may be gone */
 
 	/* State of the exchange; changed by libcurl's callbacks. */
 	size_t body_sent; /* request bytes handed to libcurl */
