@@ -566,24 +566,78 @@ spoil_size(EmuRequest *request, const EmuFault *rule)
 	}
 }
 
-/* Right at the start of the first string value; usually that is the id. */
-static void
-spoil_first_string(EmuText *body, const char *bytes, size_t length)
-{
-	char *value = body->length > 0 ? strstr(body->data, ":\"") : NULL;
+/* A frame of a Connect stream: a byte of flags, then its size in four. */
+#define FRAME_HEADER 5
 
-	if (value != NULL)
-		emu_text_insert(body, (size_t) (value - body->data) + 2, bytes, length);
+static bool
+is_framed(const EmuAnswer *answer)
+{
+	return answer->content_type != NULL &&
+	       strncmp(answer->content_type, "application/connect", 19) == 0;
 }
 
+/* Insert into the body; the frame that it belongs to, where there is one, grows. */
 static void
-spoil_keys(EmuText *body)
+spoil_insert(EmuAnswer *answer, size_t place, const char *bytes, size_t length)
 {
-	static const char twice[] = "\"id\":\"00000000-0000-4000-8000-000000000000\","
-	                            "\"state\":\"error\",\"exitCode\":77,";
+	EmuText *body = &answer->body;
+	size_t frame = 0;
 
-	if (body->length > 2 && body->data[0] == '{')
-		emu_text_insert(body, 1, twice, sizeof(twice) - 1);
+	while (is_framed(answer) && frame + FRAME_HEADER <= place)
+	{
+		unsigned char *size = (unsigned char *) body->data + frame + 1;
+		uint32_t count = (uint32_t) size[0] << 24 | (uint32_t) size[1] << 16 |
+		                 (uint32_t) size[2] << 8 | size[3];
+
+		if (place <= frame + FRAME_HEADER + count)
+		{
+			count += (uint32_t) length;
+			for (int i = 0; i < 4; i++)
+				size[i] = (unsigned char) (count >> (24 - 8 * i));
+			break;
+		}
+		frame += FRAME_HEADER + count;
+	}
+	emu_text_insert(body, place, bytes, length);
+}
+
+/* The first place after these bytes; frames have NULs. */
+static char *
+find_after(const EmuText *body, const char *bytes)
+{
+	size_t length = strlen(bytes);
+	char *place =
+	    body->length > 0 ? memmem(body->data, body->length, bytes, length) : NULL;
+
+	return place != NULL ? place + length : NULL;
+}
+
+/* Right at the start of the first string value; usually that is the id. */
+static void
+spoil_first_string(EmuAnswer *answer, const char *bytes, size_t length)
+{
+	char *value = find_after(&answer->body, ":\"");
+
+	if (value != NULL)
+		spoil_insert(answer, (size_t) (value - answer->body.data), bytes, length);
+}
+
+/* The first object has its first key twice; and what may matter in it, too. */
+static void
+spoil_keys(EmuAnswer *answer)
+{
+	char *key = find_after(&answer->body, "{\"");
+	char *end = key != NULL ? strchr(key, '"') : NULL;
+	EmuText twice = {0};
+
+	if (end == NULL)
+		return;
+	emu_text_format(&twice,
+	                "%.*s\":\"00000000-0000-4000-8000-000000000000\","
+	                "\"state\":\"error\",\"exitCode\":77,\"",
+	                (int) (end - key), key);
+	spoil_insert(answer, (size_t) (key - answer->body.data), twice.data, twice.length);
+	emu_text_free(&twice);
 }
 
 void
@@ -657,13 +711,13 @@ emu_fault_after_work(EmuRequest *request)
 			answer->delivery_bytes = rule->bytes >= 0 ? rule->bytes : 1 << 20;
 			break;
 		case ACTION_BAD_UTF8:
-			spoil_first_string(&answer->body, "\xFF\xC0\xAF\xED\xA0\x80", 6);
+			spoil_first_string(answer, "\xFF\xC0\xAF\xED\xA0\x80", 6);
 			break;
 		case ACTION_NUL:
-			spoil_first_string(&answer->body, "\\u0000", 6);
+			spoil_first_string(answer, "\\u0000", 6);
 			break;
 		case ACTION_DUPLICATE_KEYS:
-			spoil_keys(&answer->body);
+			spoil_keys(answer);
 			break;
 		case ACTION_RESET_BEFORE_READ:
 		case ACTION_SLOW_READ:

@@ -83,6 +83,16 @@ sbx_router.allow_private_addresses = on
 	return $self;
 }
 
+# Another emulator beside this one, for the same cluster.
+sub beside
+{
+	my ($self, @options) = @_;
+	my $other = bless { node => $self->node, http => $self->{http} }, ref $self;
+
+	$other->_start_emulator(@options);
+	return $other;
+}
+
 sub node { return $_[0]->{node} }
 
 sub _start_emulator

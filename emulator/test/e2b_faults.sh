@@ -113,6 +113,17 @@ is "$(written_to stdout)/$(($(milliseconds) - begin >= 700))" late/1 'e2b delay:
 e2b_fault '"op":"run","action":"garbage","bytes":64'
 run_in 'echo text'
 is "$code/$(wc -c <"$work/body")" 200/64 'e2b garbage: instead of a stream'
+for action in nul bad-utf8 duplicate-keys; do
+	e2b_fault "\"op\":\"run\",\"action\":\"$action\""
+	run_in 'echo text'
+	cp "$work/body" "$work/spoiled"
+	case $action in
+		nul) grep -aq '":"\\u0000' "$work/spoiled" ;;
+		bad-utf8) grep -aqP '":"\xFF\xC0\xAF' "$work/spoiled" ;;
+		duplicate-keys) grep -aq '{"event":"0000.*"event":' "$work/spoiled" ;;
+	esac
+	is $? 0 "e2b $action: in a stream"
+done
 e2b_fault '"op":"run","action":"hang-after-headers"'
 hold_stream Start "$(command_message 'echo text')"
 still_held
