@@ -119,7 +119,7 @@ for action in nul bad-utf8 duplicate-keys; do
 	cp "$work/body" "$work/spoiled"
 	case $action in
 		nul) grep -aq '":"\\u0000' "$work/spoiled" ;;
-		bad-utf8) grep -aqP '":"\xFF\xC0\xAF' "$work/spoiled" ;;
+		bad-utf8) LC_ALL=C grep -aqP '":"\xFF\xC0\xAF' "$work/spoiled" ;;
 		duplicate-keys) grep -aq '{"event":"0000.*"event":' "$work/spoiled" ;;
 	esac
 	is $? 0 "e2b $action: in a stream"

@@ -8,7 +8,7 @@
 
 #include "observe/error.h"
 
-static char *
+static const char *
 hint_for_phase(const SbxFailure *failure)
 {
 	switch (failure->phase)
@@ -92,7 +92,7 @@ static const Advice advice_for_codes[] = {
 };
 
 /* NULL = nothing better to say than the facts. */
-static char *
+static const char *
 hint_for_code(const char *operation, const char *code)
 {
 	if (code == NULL)
@@ -112,10 +112,10 @@ hint_for_code(const char *operation, const char *code)
  * Advice for people: one or two sentences made from the sanitised facts.  Never
  * NULL.
  */
-static char *
+static const char *
 failure_hint(const char *operation, const SbxFailure *failure)
 {
-	char *hint = hint_for_code(operation, failure->provider_code);
+	const char *hint = hint_for_code(operation, failure->provider_code);
 
 	if (hint != NULL)
 		return hint;
