@@ -494,9 +494,8 @@ COPY sbx_credential_input FROM stdin;
 COPY sbx_credential_input FROM stdin WITH (FORMAT csv);
 {"provider":"a","credential":"s3cr3t"}
 \.
-COPY sbx_credential_input (document, more) FROM stdin;
-{"provider":"a","credential":"s3cr3t"}	too much
-\.
+-- (from a file: what becomes of data that stands here depends on the version of psql)
+\copy sbx_credential_input (document, more) FROM '/dev/null'
 \set VERBOSITY terse
 SELECT regress_usable();
 SELECT document, regress_try(format('INSERT INTO sbx_credential_input VALUES (%L)', document))

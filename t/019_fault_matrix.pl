@@ -402,7 +402,11 @@ foreach my $operation (@operations)
 	{
 		foreach my $fault (grep { waits($_->[0], $operation) } @faults)
 		{
-			my $cell = begin('waiting', $kind, $operation, $fault, session("waiting-$kind"));
+			my $session = session("waiting-$kind");
+
+			# With a kept connection: only there libcurl would repeat something.
+			$session->value('SELECT state FROM sbx_get($1)', $home{"waiting-$kind"});
+			my $cell = begin('waiting', $kind, $operation, $fault, $session);
 			poll("$cell->{name} arrives", sub { scalar(my @requests = arrived($cell)) });
 			push @waiting, $cell;
 		}
