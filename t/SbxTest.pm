@@ -83,7 +83,8 @@ sbx_router.allow_private_addresses = on
 	return $self;
 }
 
-# Another emulator beside this one, for the same cluster.
+# Another emulator beside this one, for the same cluster.  The controls of one that speaks
+# TLS cannot be reached from here.
 sub beside
 {
 	my ($self, @options) = @_;
@@ -123,8 +124,9 @@ sub _start_emulator
 			return -s "$folder/port";
 		});
 	my $port = slurp_file("$folder/port");
+	my $scheme = (grep { $_ eq '--tls' } @options) ? 'https' : 'http';
 	chomp $port;
-	$self->{url} = "http://127.0.0.1:$port";
+	$self->{url} = "$scheme://127.0.0.1:$port";
 	return;
 }
 

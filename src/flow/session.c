@@ -4,6 +4,8 @@
  */
 #include "flow/session.h"
 
+#include <unistd.h>
+
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/namespace.h"
@@ -213,11 +215,26 @@ sbx_session_run_many(SbxOp **ops, int count, SbxEngineReport *report, void *repo
 	                                      report == NULL ? NULL : report_of_array});
 }
 
+/*
+ * A file that cannot be read is our own error, not the provider's: nothing can be
+ * verified, so nothing is sent.
+ */
+static void
+check_ca_file(void)
+{
+	if (ca_file == NULL || ca_file[0] == '\0' || access(ca_file, R_OK) == 0)
+		return;
+	ereport(ERROR, (errcode_for_file_access(),
+	                errmsg("could not access CA file \"%s\": %m", ca_file),
+	                errhint("The setting \"%s\" names it.", "sbx_router.ca_file")));
+}
+
 void
 sbx_session_run_work(const SbxEngineWork *work)
 {
 	if (work->count == 0)
 		return;
+	check_ca_file();
 	sbx_session_prepare_engines();
 	sbx_engine_run(main_engine, work, sbx_session_settings());
 }
