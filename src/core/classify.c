@@ -38,9 +38,13 @@ set_code_from(Jsonb *object, const char *key, SbxClassification *classification)
 {
 	JsonbValue value;
 
-	if (member(object, key, &value) != NULL && value.type == jbvString &&
-	    is_code(value.val.string.val, value.val.string.len))
-		strlcpy(classification->code, value.val.string.val, value.val.string.len + 1);
+	if (member(object, key, &value) == NULL || value.type != jbvString ||
+	    !is_code(value.val.string.val, value.val.string.len))
+		return;
+
+	/* Nothing ends it: strlcpy() would read on to measure it. */
+	memcpy(classification->code, value.val.string.val, value.val.string.len);
+	classification->code[value.val.string.len] = '\0';
 }
 
 void
