@@ -37,6 +37,9 @@
 /* Operations under way at once, each with a socket at most; others wait their turn. */
 #define MAX_UNDER_WAY 100
 
+/* How soon to look whether another operation has given a descriptor back. */
+#define DESCRIPTOR_WAIT_MS 20
+
 /* Wake up at least this often, whatever libcurl and the operations ask for. */
 #define MAX_WAIT_MS 1000
 
@@ -227,10 +230,58 @@ step(SbxTransfer *transfer, int64 now)
 	}
 }
 
+/*
+ * What many do at once must not fail because they are many: an exchange that got no
+ * descriptor is started again later, as long as others are under way that will give theirs
+ * back.  Without others it has failed.
+ */
+static bool
+can_queue(const SbxEngine *engine, const SbxTransfer *transfer)
+{
+	const SbxOp *op = transfer->op;
+
+	if (!transfer->no_descriptor || op->response.status != 0 ||
+	    op->response.request_sent || op->expired)
+		return false;
+	for (int i = 0; i < engine->started; i++)
+	{
+		if (engine->transfers[i].easy != NULL && !engine->transfers[i].no_descriptor)
+			return true;
+	}
+	return false;
+}
+
 static void
-complete_exchange(SbxTransfer *transfer, CURLcode code, int64 now)
+queue_exchange(SbxTransfer *transfer, int64 now)
+{
+	sbx_transfer_release(transfer);
+	transfer->op->anything_sent = transfer->sent_before;
+	transfer->queued = true;
+	transfer->wake_at = now + DESCRIPTOR_WAIT_MS;
+}
+
+/* The time of an operation starts with its first exchange. */
+static void
+start_queued(SbxEngine *engine, SbxTransfer *transfer, int64 now)
+{
+	transfer->queued = false;
+	if (!transfer->op->anything_sent)
+		transfer->deadline = Min(now + transfer->op->timeout_ms, engine->limit);
+	if (sbx_transfer_start(transfer, now))
+		return;
+	sbx_transfer_record_not_sent(transfer);
+	step(transfer, now);
+}
+
+static void
+complete_exchange(SbxEngine *engine, SbxTransfer *transfer, CURLcode code, int64 now)
 {
 	sbx_transfer_record(transfer, code);
+	if (can_queue(engine, transfer))
+	{
+		queue_exchange(transfer, now);
+		return;
+	}
 	sbx_trace_exchange(transfer, false);
 	sbx_transfer_release(transfer);
 	step(transfer, now);
@@ -238,12 +289,13 @@ complete_exchange(SbxTransfer *transfer, CURLcode code, int64 now)
 
 /* The operation's time is over: the last step, with what is known by now. */
 static void
-expire(SbxTransfer *transfer, int64 now)
+expire(SbxEngine *engine, SbxTransfer *transfer, int64 now)
 {
 	transfer->op->expired = true;
+	transfer->queued = false;
 	if (transfer->easy != NULL)
 	{
-		complete_exchange(transfer, CURLE_OPERATION_TIMEDOUT, now);
+		complete_exchange(engine, transfer, CURLE_OPERATION_TIMEDOUT, now);
 		return;
 	}
 	memset(&transfer->op->response, 0, sizeof(SbxHttpResponse));
@@ -296,7 +348,7 @@ collect_exchanges(SbxEngine *engine)
 		if (message->msg != CURLMSG_DONE)
 			continue;
 		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **) &transfer);
-		complete_exchange(transfer, message->data.result, sbx_libcurl_now());
+		complete_exchange(engine, transfer, message->data.result, sbx_libcurl_now());
 	}
 }
 
@@ -313,7 +365,7 @@ start_next(SbxEngine *engine)
 	if (now < transfer->deadline)
 		step(transfer, now);
 	else
-		expire(transfer, now);
+		expire(engine, transfer, now);
 }
 
 /*
@@ -332,31 +384,45 @@ limit_connections(SbxEngine *engine, int wanted)
 	engine->max_connections = connections;
 }
 
+static void
+advance_one(SbxEngine *engine, SbxTransfer *transfer, int64 now)
+{
+	bool has_begun = !transfer->queued || transfer->op->anything_sent;
+
+	if (has_begun && now >= transfer->deadline)
+		expire(engine, transfer, now);
+	else if (transfer->wake_at >= 0 && now >= transfer->wake_at)
+	{
+		transfer->wake_at = -1;
+		if (transfer->queued)
+			start_queued(engine, transfer, now);
+		else
+			step(transfer, now);
+	}
+}
+
 /*
- * Pauses that are over and operations whose time is over; then those whose turn it is.
- * True = all finished.
+ * Pauses that are over and operations whose time is over; then those whose turn it is,
+ * unless some are waiting for descriptors already.  True = all finished.
  */
 static bool
 advance_by_time(SbxEngine *engine)
 {
 	int64 now = sbx_libcurl_now();
 	int under_way = 0;
+	bool any_queued = false;
 
 	for (int i = 0; i < engine->started; i++)
 	{
 		SbxTransfer *transfer = &engine->transfers[i];
 
-		if (!transfer->finished && now >= transfer->deadline)
-			expire(transfer, now);
-		else if (!transfer->finished && transfer->wake_at >= 0 &&
-		         now >= transfer->wake_at)
-		{
-			transfer->wake_at = -1;
-			step(transfer, now);
-		}
+		if (!transfer->finished)
+			advance_one(engine, transfer, now);
 		under_way += !transfer->finished;
+		any_queued = any_queued || transfer->queued;
 	}
-	while (under_way < MAX_UNDER_WAY && engine->started < engine->work->count)
+	while (!any_queued && under_way < MAX_UNDER_WAY &&
+	       engine->started < engine->work->count)
 	{
 		start_next(engine);
 		under_way += !engine->transfers[engine->started - 1].finished;
@@ -379,7 +445,8 @@ next_wake(const SbxEngine *engine)
 
 		if (transfer->finished)
 			continue;
-		wake = Min(wake, transfer->deadline);
+		if (!transfer->queued)
+			wake = Min(wake, transfer->deadline);
 		if (transfer->wake_at >= 0)
 			wake = Min(wake, transfer->wake_at);
 	}

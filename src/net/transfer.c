@@ -77,7 +77,10 @@ open_socket_callback(void *arg, curlsocktype purpose, struct curl_sockaddr *addr
 	if (transfer->aborting)
 		ReserveExternalFD();
 	else if (!AcquireExternalFD())
+	{
+		transfer->no_descriptor = true;
 		return CURL_SOCKET_BAD;
+	}
 
 	fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 	if (fd < 0)
@@ -430,6 +433,7 @@ sbx_transfer_start(SbxTransfer *transfer, int64 now)
 	transfer->enough = false;
 	transfer->out_of_memory = false;
 	transfer->denied = false;
+	transfer->no_descriptor = false;
 	transfer->resent = false;
 	INSTR_TIME_SET_CURRENT(transfer->started);
 	INSTR_TIME_SET_ZERO(transfer->answered);

@@ -28,6 +28,7 @@ typedef struct SbxTransfer
 	bool finished;
 	bool failed; /* finished without success */
 	bool ended;  /* the caller was told; op may be gone */
+	bool queued; /* its exchange waits for a descriptor */
 
 	/* State of the exchange; changed by libcurl's callbacks. */
 	size_t body_sent; /* request bytes handed to libcurl */
@@ -42,6 +43,7 @@ typedef struct SbxTransfer
 	bool out_of_memory;
 	bool sent_before;   /* op->anything_sent before this exchange */
 	bool denied;        /* our own rules forbid the address */
+	bool no_descriptor; /* the server has none left for a socket */
 	bool resent;        /* libcurl sent the request again by itself */
 	bool loopback_only; /* plain http: no other address will do */
 	bool plain_http;
