@@ -172,6 +172,9 @@ my %home;
 # Long enough to be slow.
 my $content = 'content ' x 200;
 
+# Seconds for everything else, on a machine that is busy.
+my $slack = 20;
+
 # Descriptors of a session that met no fault.
 my $usual;
 
@@ -347,7 +350,7 @@ sub check
 
 	$session->value('RESET statement_timeout');
 	is($outcome, $cell->{expected}, "$cell->{name}: $cell->{expected}") or diag $result->everything;
-	cmp_ok($elapsed, '<', $operation->{limit} + 10, "$cell->{name}: in time");
+	cmp_ok($elapsed, '<', $operation->{limit} + $slack, "$cell->{name}: in time");
 	if ($operation->{once}) { cmp_ok($deliveries, '<=', 1, "$cell->{name}: one delivery") }
 	elsif ($cell->{side} eq 'quick') { cmp_ok($deliveries, '<=', 3, "$cell->{name}: few deliveries") }
 
@@ -409,6 +412,7 @@ foreach my $operation (@operations)
 			my $cell = begin('waiting', $kind, $operation, $fault, $session);
 			poll("$cell->{name} arrives", sub { scalar(my @requests = arrived($cell)) });
 			push @waiting, $cell;
+			note_ends();
 		}
 	}
 }
