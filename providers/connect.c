@@ -145,6 +145,10 @@ sbx_base64_decode(const char *text, size_t text_length, char *bytes, size_t *len
 				return false;
 			group = group << 6 | (uint32_t) value;
 		}
+
+		/* Bits that nothing says must be zero: there is one way to write some bytes. */
+		if (is_last && (group & ((1u << 8 * padding) - 1)) != 0)
+			return false;
 		for (size_t j = 0; j < (is_last ? 3 - padding : 3); j++)
 			bytes[(*length)++] = (char) (group >> (16 - 8 * j));
 	}

@@ -167,6 +167,9 @@ base64(void)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ok(!sbx_base64_decode(bad[i], strlen(bad[i]), bytes, &length), "not %zu", i);
 	ok(!sbx_base64_decode("Zm\0v", 4, bytes, &length), "nor a byte 0");
+	ok(!sbx_base64_decode("Zm9=", 4, bytes, &length) &&
+	       !sbx_base64_decode("Zh==", 4, bytes, &length),
+	   "nor bits that no byte has");
 	for (int i = 0; i < 300; i++)
 		all[i] = (char) (i * 7);
 	for (size_t i = 0; i <= 300; i++)
