@@ -465,6 +465,14 @@ foreach my $name (sort keys %bad_run)
 }
 is($sbx->run($s, $home, 'echo well')->{stdout}, "well\n", 'run: none of this harms the sandbox');
 
+# The scheme of an address may be written in any letters.
+{
+	my $seen = $sbx->http('GET', $key, '/sandbox/' . provider_id($home));
+	$seen->{toolboxProxyUrl} =~ s/^http/HTTP/ or die 'no address of a toolbox';
+	$sbx->fault(op => 'get', action => 'status', status => 200, body => $seen);
+	is($sbx->run($s, $home, 'echo well')->{stdout}, "well\n", 'run, an address in capitals: goes there');
+}
+
 {
 	my $mark = $sbx->mark;
 

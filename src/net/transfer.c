@@ -253,15 +253,15 @@ build_headers(SbxTransfer *transfer)
 }
 
 /*
- * https always; http only where asked for, or to this host.  A name that merely
+ * https always, in letters of any case; http only where asked for, or to this host.  A name that merely
  * resolves to loopback does not count until the socket is opened.
  */
 static bool
 scheme_allowed(SbxTransfer *transfer, const char *url)
 {
 	transfer->loopback_only = false;
-	transfer->plain_http = strncmp(url, "http://", 7) == 0;
-	if (strncmp(url, "https://", 8) == 0)
+	transfer->plain_http = sbx_ascii_equal(url, "http://", 7);
+	if (sbx_ascii_equal(url, "https://", 8))
 		return true;
 	if (!transfer->plain_http)
 		return false;

@@ -49,7 +49,7 @@ check_host(const SbxHttpRequest *request)
 	size_t length;
 	bool has_key = false;
 
-	fuzz_check(host != NULL && strncmp(request->url, "http", 4) == 0, "address %s",
+	fuzz_check(host != NULL && strncasecmp(request->url, "http", 4) == 0, "address %s",
 	           request->url);
 	host += 3;
 	length = strcspn(host, "/?#");
