@@ -33,7 +33,8 @@
 #endif
 
 #if PG_VERSION_NUM >= 180000
-#define SBX_MODULE_MAGIC PG_MODULE_MAGIC_EXT(.name = "sbx_router", .version = SBX_ROUTER_VERSION)
+#define SBX_MODULE_MAGIC                                                               \
+	PG_MODULE_MAGIC_EXT(.name = "sbx_router", .version = SBX_ROUTER_VERSION)
 #else
 #define SBX_MODULE_MAGIC PG_MODULE_MAGIC
 #endif

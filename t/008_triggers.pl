@@ -180,6 +180,19 @@ is(rows(), 'changed', 'R14 must not fire: the row is there');
 is(alive_count(), 1, 'R14 must not fire: the sandbox, too');
 drop_trigger();
 
+# One that leads to another sandbox, or to none, is as if it were swallowed.
+foreach my $change (q{NEW.id := 'sbx_' || repeat('0', 32)}, q{NEW.provider_sandbox_id := 'another'})
+{
+	$mark = clean();
+	trigger('BEFORE INSERT ON sbx_mapping', "$change; RETURN NEW;");
+	$result = fresh(provision('given'));
+	is($result->sqlstate, '09000', "R14 must fire: a trigger with $change is an error");
+	is($sbx->creates($mark), 1, "R14 must fire: $change: the sandbox was made");
+	is(alive_count(), 0, "R14 must fire: $change: and is destroyed");
+	is(rows(), '', "R14 must fire: $change: no row");
+	drop_trigger();
+}
+
 # A row that cannot be deleted is not forgotten for the rest of the session.
 clean();
 {

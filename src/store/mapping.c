@@ -4,6 +4,7 @@
  */
 #include "store/mapping.h"
 
+#include "access/table.h"
 #include "access/xlog.h"
 #include "catalog/pg_type.h"
 #include "core/vocabulary.h"
@@ -74,46 +75,6 @@ sbx_mapping_lock(const char *id)
 	return LockAcquire(&tag, ExclusiveLock, false, true) == LOCKACQUIRE_OK;
 }
 
-void
-sbx_mapping_insert(const SbxMapping *mapping)
-{
-	SbxCatalogScope scope;
-	Datum values[10];
-	uint64 rows;
-	char nulls[] = "          ";
-
-	values[0] = CStringGetTextDatum(mapping->id);
-	values[1] = CStringGetTextDatum(mapping->provider_id);
-	values[2] = CStringGetTextDatum(mapping->provider_sandbox_id);
-	values[3] = mapping->name == NULL ? (Datum) 0 : CStringGetTextDatum(mapping->name);
-	nulls[3] = mapping->name == NULL ? 'n' : ' ';
-	values[4] = JsonbPGetDatum(mapping->labels);
-	values[5] = CStringGetTextDatum(mapping->state);
-	values[6] = JsonbPGetDatum(mapping->request);
-	values[7] = mapping->env == NULL ? (Datum) 0 : JsonbPGetDatum(mapping->env);
-	nulls[7] = mapping->env == NULL ? 'n' : ' ';
-	values[8] = mapping->launch_token == NULL
-	                ? (Datum) 0
-	                : CStringGetTextDatum(mapping->launch_token);
-	nulls[8] = mapping->launch_token == NULL ? 'n' : ' ';
-	values[9] = ObjectIdGetDatum(mapping->owner);
-
-	sbx_catalog_begin_write(&scope, "sbx_mapping");
-	sbx_catalog_execute(&insert_row, values, nulls);
-	rows = SPI_processed;
-	sbx_catalog_end(&scope);
-
-	if (rows == 1)
-		return;
-
-	/* A trigger or rule of somebody's swallowed it: the sandbox must not stay. */
-	sbx_catalog_forget_plan(&insert_row);
-	ereport(ERROR, (errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
-	                errmsg("sandbox \"%s\" was not recorded", mapping->id),
-	                errdetail("A trigger or rule on table \"%s\" suppressed the row.",
-	                          "sbx_mapping")));
-}
-
 bool
 sbx_mapping_exists(const char *id)
 {
@@ -156,6 +117,83 @@ read_row(const char *id, SbxMapping *mapping)
 	}
 	sbx_catalog_end(&scope);
 	return found;
+}
+
+/* --- recording --------------------------------------------------------------- */
+
+static void
+refuse_row(const SbxMapping *mapping, const char *detail) pg_attribute_noreturn();
+
+static void
+refuse_row(const SbxMapping *mapping, const char *detail)
+{
+	ereport(ERROR, (errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
+	                errmsg("sandbox \"%s\" was not recorded", mapping->id),
+	                errdetail(detail, "sbx_mapping")));
+}
+
+/* Is there a trigger that can change a row before it is inserted? */
+static bool
+may_be_changed(void)
+{
+	Relation relation =
+	    table_open(sbx_catalog_relation("sbx_mapping"), AccessShareLock);
+	bool has_trigger =
+	    relation->trigdesc != NULL && relation->trigdesc->trig_insert_before_row;
+
+	table_close(relation, NoLock);
+	return has_trigger;
+}
+
+static bool
+is_recorded(const SbxMapping *mapping)
+{
+	SbxMapping row;
+
+	return read_row(mapping->id, &row) &&
+	       strcmp(row.provider_id, mapping->provider_id) == 0 &&
+	       strcmp(row.provider_sandbox_id, mapping->provider_sandbox_id) == 0;
+}
+
+void
+sbx_mapping_insert(const SbxMapping *mapping)
+{
+	SbxCatalogScope scope;
+	Datum values[10];
+	uint64 rows;
+	char nulls[] = "          ";
+
+	values[0] = CStringGetTextDatum(mapping->id);
+	values[1] = CStringGetTextDatum(mapping->provider_id);
+	values[2] = CStringGetTextDatum(mapping->provider_sandbox_id);
+	values[3] = mapping->name == NULL ? (Datum) 0 : CStringGetTextDatum(mapping->name);
+	nulls[3] = mapping->name == NULL ? 'n' : ' ';
+	values[4] = JsonbPGetDatum(mapping->labels);
+	values[5] = CStringGetTextDatum(mapping->state);
+	values[6] = JsonbPGetDatum(mapping->request);
+	values[7] = mapping->env == NULL ? (Datum) 0 : JsonbPGetDatum(mapping->env);
+	nulls[7] = mapping->env == NULL ? 'n' : ' ';
+	values[8] = mapping->launch_token == NULL
+	                ? (Datum) 0
+	                : CStringGetTextDatum(mapping->launch_token);
+	nulls[8] = mapping->launch_token == NULL ? 'n' : ' ';
+	values[9] = ObjectIdGetDatum(mapping->owner);
+
+	sbx_catalog_begin_write(&scope, "sbx_mapping");
+	sbx_catalog_execute(&insert_row, values, nulls);
+	rows = SPI_processed;
+	sbx_catalog_end(&scope);
+
+	/* The sandbox must not stay when nothing leads to it. */
+	if (rows != 1)
+	{
+		sbx_catalog_forget_plan(&insert_row);
+		refuse_row(mapping, gettext_noop("A trigger or rule on table \"%s\" suppressed "
+		                                 "the row."));
+	}
+	if (may_be_changed() && !is_recorded(mapping))
+		refuse_row(mapping, gettext_noop("A trigger on table \"%s\" gave the row "
+		                                 "another id."));
 }
 
 SbxMapping *
