@@ -62,7 +62,7 @@ my @faults = (
 	[ trouble => '502 with a page', { action => 'status', status => 502, body => '<html>' } ],
 	[ trouble => '503', { action => 'status', status => 503 } ],
 	[ trouble => '504 without a body', { action => 'status', status => 504, body => '' } ],
-	[ trouble => '429', { action => 'status', status => 429, headers => {} } ],
+	[ trouble => '429 without Retry-After', { action => 'status', status => 429, body => { message => 'slow down' } } ],
 	[ trouble => '429 with Retry-After', { action => 'status', status => 429, headers => { 'Retry-After' => '1' } } ]);
 
 #
