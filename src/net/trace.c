@@ -115,6 +115,9 @@ append_times(StringInfo line, const SbxTransfer *transfer)
 	curl_easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &ready);
 	curl_easy_getinfo(easy, CURLINFO_TOTAL_TIME_T, &total);
 	curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &connects);
+
+	/* Our clock starts a little earlier than libcurl's. */
+	answer = Min(answer, total);
 	appendStringInfo(line, " connection=%s name=%.3f connect=%.3f tls=%.3f wait=%.3f",
 	                 connects > 0 ? "new" : "kept", between(0, name),
 	                 between(name, connect), between(connect, tls),
