@@ -270,6 +270,7 @@ start_queued(SbxEngine *engine, SbxTransfer *transfer, int64 now)
 	if (sbx_transfer_start(transfer, now))
 		return;
 	sbx_transfer_record_not_sent(transfer);
+	sbx_trace_exchange(transfer, false);
 	step(transfer, now);
 }
 
@@ -359,7 +360,9 @@ start_next(SbxEngine *engine)
 	SbxTransfer *transfer = &engine->transfers[engine->started];
 	int64 now;
 
-	transfer->op = engine->work->begin(engine->work->arg, engine->started++);
+	/* It may raise: only what has an operation has been started. */
+	transfer->op = engine->work->begin(engine->work->arg, engine->started);
+	engine->started++;
 	now = sbx_libcurl_now();
 	transfer->deadline = Min(now + transfer->op->timeout_ms, engine->limit);
 	if (now < transfer->deadline)

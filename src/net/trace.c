@@ -6,8 +6,6 @@
 
 #include <curl/curl.h>
 
-#include "lib/stringinfo.h"
-
 /* Longest path that is shown whole; a provider may have a say in it. */
 #define MAX_PATH_SHOWN 1000
 
@@ -60,22 +58,25 @@ find_place(const char *text, Place *place)
 	curl_url_cleanup(url);
 }
 
+/* Nothing is allocated here: a run that an ERROR ended is traced, too. */
+#define MAX_TEXT 200
+
 static void
-append_outcome(StringInfo line, const SbxTransfer *transfer, bool abandoned)
+write_outcome(char *text, const SbxTransfer *transfer, bool abandoned)
 {
 	const SbxHttpResponse *response = &transfer->op->response;
 
 	if (abandoned)
-		appendStringInfoString(line, " failed=abandoned");
+		strlcpy(text, "failed=abandoned", MAX_TEXT);
 	else if (response->status != 0)
-		appendStringInfo(line, " status=%d", response->status);
+		snprintf(text, MAX_TEXT, "status=%d", response->status);
 	else if (response->denied)
-		appendStringInfoString(line, " failed=denied");
+		strlcpy(text, "failed=denied", MAX_TEXT);
 	else if (response->too_large)
-		appendStringInfoString(line, " failed=too-large");
+		strlcpy(text, "failed=too-large", MAX_TEXT);
 	else
-		appendStringInfo(line, " failed=%s%s", sbx_phase_name(response->failed_phase),
-		                 response->timed_out ? " timeout" : "");
+		snprintf(text, MAX_TEXT, "failed=%s%s", sbx_phase_name(response->failed_phase),
+		         response->timed_out ? " timeout" : "");
 }
 
 /* When the answer began, in microseconds like libcurl's times; 0 = it did not. */
@@ -98,7 +99,7 @@ between(curl_off_t from, curl_off_t to)
 }
 
 static void
-append_times(StringInfo line, const SbxTransfer *transfer)
+write_times(char *text, const SbxTransfer *transfer)
 {
 	CURL *easy = transfer->easy;
 	curl_off_t name = 0;
@@ -118,33 +119,34 @@ append_times(StringInfo line, const SbxTransfer *transfer)
 
 	/* Our clock starts a little earlier than libcurl's. */
 	answer = Min(answer, total);
-	appendStringInfo(line, " connection=%s name=%.3f connect=%.3f tls=%.3f wait=%.3f",
-	                 connects > 0 ? "new" : "kept", between(0, name),
-	                 between(name, connect), between(connect, tls),
-	                 between(ready, answer > 0 ? answer : total));
-	appendStringInfo(line, " receive=%.3f total=%.3f ms",
-	                 answer > 0 ? between(answer, total) : 0, between(0, total));
+	snprintf(text, MAX_TEXT,
+	         " connection=%s name=%.3f connect=%.3f tls=%.3f wait=%.3f"
+	         " receive=%.3f total=%.3f ms",
+	         connects > 0 ? "new" : "kept", between(0, name), between(name, connect),
+	         between(connect, tls), between(ready, answer > 0 ? answer : total),
+	         answer > 0 ? between(answer, total) : 0, between(0, total));
 }
 
 void
 sbx_trace_exchange(const SbxTransfer *transfer, bool abandoned)
 {
 	const SbxOp *op = transfer->op;
-	StringInfoData line;
+	char outcome[MAX_TEXT];
+	char times[MAX_TEXT] = "";
 	Place place;
 
 	if (!transfer->settings->trace)
 		return;
 	find_place(op->request.url, &place);
-	initStringInfo(&line);
-	appendStringInfo(&line, "sandbox request: operation=%s method=%s host=%s path=%s",
-	                 op->operation, op->request.method, place.host, place.path);
-	append_outcome(&line, transfer, abandoned);
+	write_outcome(outcome, transfer, abandoned);
 	if (transfer->easy != NULL)
-		append_times(&line, transfer);
+		write_times(times, transfer);
 
 	/* Hosts are the operator's business, so nothing of this goes to the client. */
-	ereport(LOG_SERVER_ONLY, (errmsg_internal("%s", line.data), errhidestmt(true),
-	                          errhidecontext(true)));
-	pfree(line.data);
+	ereport(
+	    LOG_SERVER_ONLY,
+	    (errmsg_internal("sandbox request: operation=%s method=%s host=%s path=%s %s%s",
+	                     op->operation, op->request.method, place.host, place.path,
+	                     outcome, times),
+	     errhidestmt(true), errhidecontext(true)));
 }
