@@ -10,6 +10,7 @@ use PostgreSQL::Test::Utils;
 use SbxTest;
 use Test::More;
 
+plan skip_all => 'sanitizers do not run under valgrind' if $ENV{SBX_SANITIZERS};
 plan skip_all => 'valgrind is not installed' if system('valgrind --version >/dev/null 2>&1') != 0;
 
 my $sbx = SbxTest->new(conf => "log_statement = none\nautovacuum = off\nmax_connections = 20\n");
