@@ -21,7 +21,9 @@ sub limit_files
 }
 my ($usual) = slurp_file('/proc/self/limits') =~ /^Max open files\s+(\d+)/m;
 limit_files(100) or die 'prlimit does not work';
-my $sbx = SbxTest->new(conf => "log_statement = none\nmax_connections = 30\n");
+my $sbx = SbxTest->new(
+	conf => "log_statement = none\nmax_connections = 30\n",
+	emulator => [ '--listen', '0.0.0.0:0', '--allow-non-loopback' ]);
 limit_files($usual);
 
 my %settings = (
@@ -166,6 +168,27 @@ is($stops[0]{connectionRequest}, 1, 'daytona: and a connection of its own');
 	is($session->wait->sqlstate, '57014', 'must not fire: a cancel ends those that run and those that wait');
 	$sbx->clear_faults;
 	is($sbx->run($session, $sandbox{e2b}, 'echo well')->{stdout}, "well\n", 'and the session goes on');
+	$session->finish;
+}
+
+# Many hosts, each with connections of its own: what is kept for one is in the way of others.
+{
+	my $count = 50;
+	my $session = user();
+	my @ids;
+
+	foreach my $n (1 .. $count)
+	{
+		my $api = $sbx->api =~ s{//[^:/]+}{//127.0.1.$n}r;
+		$admin->value('SELECT sbx_register_provider($1, $2, $3)', "host-$n", 'daytona', JSON::PP::encode_json({ apiUrl => $api }));
+		$session->value('SELECT sbx_set_credential($1, $2)', "host-$n", 'key');
+		push @ids, provision($session, "host-$n");
+	}
+	my $result = $session->execute(
+		q{SELECT count(*) FILTER (WHERE stdout = E'here\n'), string_agg(DISTINCT error_message, '; ')
+		FROM sbx_run_script_many($1, 'echo here')}, '{' . join(',', @ids) . '}');
+	is(($result->row)[0], $count, 'must fire: scripts on many hosts with few descriptors all run') or diag +($result->row)[1];
+	is($sbx->run($session, $ids[-1], 'echo one')->{stdout}, "one\n", 'must fire: and one alone, when others are kept');
 	$session->finish;
 }
 

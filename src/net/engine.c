@@ -50,9 +50,11 @@ struct SbxEngine
 	CURLM *multi;
 	int epoll_fd;
 	WaitEventSet *wait_set;
-	int64 timer_at; /* libcurl's timer, monotonic ms; -1 = none */
-	int64 limit;    /* no operation goes on beyond */
-	long max_connections;
+	int64 timer_at;  /* libcurl's timer, monotonic ms; -1 = none */
+	int64 limit;     /* no operation goes on beyond */
+	long max_kept;   /* connections, those in use included */
+	int sockets;     /* open ones, those of kept connections included */
+	int descriptors; /* so many the server gives; 0 = it has refused none */
 	bool busy;
 	bool aborting;
 	const SbxEngineWork *work;
@@ -195,9 +197,48 @@ finish(SbxTransfer *transfer)
 	memset(&transfer->op->response, 0, sizeof(SbxHttpResponse));
 }
 
+/*
+ * Would an exchange that starts now get a connection?  What waits in libcurl instead of
+ * here would have its time run before it has begun.
+ */
+static bool
+has_room(const SbxEngine *engine)
+{
+	int exchanges = 0;
+
+	if (engine->descriptors == 0)
+		return true;
+	for (int i = 0; i < engine->started; i++)
+		exchanges += engine->transfers[i].easy != NULL;
+	return exchanges < engine->descriptors;
+}
+
+static void
+queue_exchange(SbxTransfer *transfer, int64 now)
+{
+	transfer->queued = true;
+	transfer->wake_at = now + DESCRIPTOR_WAIT_MS;
+}
+
+/* True = the exchange is under way, or waits for its turn. */
+static bool
+start_exchange(SbxEngine *engine, SbxTransfer *transfer, int64 now)
+{
+	if (!has_room(engine))
+	{
+		queue_exchange(transfer, now);
+		return true;
+	}
+	if (sbx_transfer_start(transfer, now))
+		return true;
+	sbx_transfer_record_not_sent(transfer);
+	sbx_trace_exchange(transfer, false);
+	return false;
+}
+
 /* Let the operation look at its response and do what it asks for next. */
 static void
-step(SbxTransfer *transfer, int64 now)
+step(SbxEngine *engine, SbxTransfer *transfer, int64 now)
 {
 	SbxOp *op = transfer->op;
 
@@ -208,10 +249,8 @@ step(SbxTransfer *transfer, int64 now)
 			case SBX_OP_WANT_HTTP:
 				if (op->expired)
 					break;
-				if (sbx_transfer_start(transfer, now))
+				if (start_exchange(engine, transfer, now))
 					return;
-				sbx_transfer_record_not_sent(transfer);
-				sbx_trace_exchange(transfer, false);
 				continue;
 			case SBX_OP_WANT_PAUSE:
 				if (op->expired)
@@ -230,36 +269,6 @@ step(SbxTransfer *transfer, int64 now)
 	}
 }
 
-/*
- * What many do at once must not fail because they are many: an exchange that got no
- * descriptor is started again later, as long as others are under way that will give theirs
- * back.  Without others it has failed.
- */
-static bool
-can_queue(const SbxEngine *engine, const SbxTransfer *transfer)
-{
-	const SbxOp *op = transfer->op;
-
-	if (!transfer->no_descriptor || op->response.status != 0 ||
-	    op->response.request_sent || op->expired)
-		return false;
-	for (int i = 0; i < engine->started; i++)
-	{
-		if (engine->transfers[i].easy != NULL && !engine->transfers[i].no_descriptor)
-			return true;
-	}
-	return false;
-}
-
-static void
-queue_exchange(SbxTransfer *transfer, int64 now)
-{
-	sbx_transfer_release(transfer);
-	transfer->op->anything_sent = transfer->sent_before;
-	transfer->queued = true;
-	transfer->wake_at = now + DESCRIPTOR_WAIT_MS;
-}
-
 /* The time of an operation starts with its first exchange. */
 static void
 start_queued(SbxEngine *engine, SbxTransfer *transfer, int64 now)
@@ -267,25 +276,49 @@ start_queued(SbxEngine *engine, SbxTransfer *transfer, int64 now)
 	transfer->queued = false;
 	if (!transfer->op->anything_sent)
 		transfer->deadline = Min(now + transfer->op->timeout_ms, engine->limit);
-	if (sbx_transfer_start(transfer, now))
-		return;
-	sbx_transfer_record_not_sent(transfer);
-	sbx_trace_exchange(transfer, false);
-	step(transfer, now);
+	if (!start_exchange(engine, transfer, now))
+		step(engine, transfer, now);
+}
+
+/*
+ * What many do at once must not fail because they are many: an exchange that got no
+ * descriptor is started again later, as long as the engine has open sockets: those in use
+ * will be given back, and libcurl closes a kept connection for a new one.  Without any it
+ * has failed.
+ */
+static bool
+can_start_again(const SbxEngine *engine, const SbxTransfer *transfer)
+{
+	const SbxOp *op = transfer->op;
+
+	return transfer->no_descriptor && op->response.status == 0 &&
+	       !op->response.request_sent && !op->expired && engine->sockets > 0;
+}
+
+/* No more connections than there are descriptors; 0 = the server has refused none. */
+static void
+limit_descriptors(SbxEngine *engine, int descriptors)
+{
+	engine->descriptors = descriptors;
+	curl_multi_setopt(engine->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS,
+	                  (long) (descriptors > 0 ? descriptors : MAX_UNDER_WAY));
 }
 
 static void
 complete_exchange(SbxEngine *engine, SbxTransfer *transfer, CURLcode code, int64 now)
 {
 	sbx_transfer_record(transfer, code);
-	if (can_queue(engine, transfer))
+	if (can_start_again(engine, transfer))
 	{
+		sbx_transfer_release(transfer);
+		transfer->op->anything_sent = transfer->sent_before;
+		limit_descriptors(engine, engine->sockets);
 		queue_exchange(transfer, now);
 		return;
 	}
 	sbx_trace_exchange(transfer, false);
 	sbx_transfer_release(transfer);
-	step(transfer, now);
+	step(engine, transfer, now);
 }
 
 /* The operation's time is over: the last step, with what is known by now. */
@@ -302,7 +335,7 @@ expire(SbxEngine *engine, SbxTransfer *transfer, int64 now)
 	memset(&transfer->op->response, 0, sizeof(SbxHttpResponse));
 	transfer->op->response.timed_out = true;
 	transfer->op->response.failed_phase = SBX_PHASE_RECEIVE;
-	step(transfer, now);
+	step(engine, transfer, now);
 }
 
 /* --- the loop ----------------------------------------------------------------- */
@@ -366,7 +399,7 @@ start_next(SbxEngine *engine)
 	now = sbx_libcurl_now();
 	transfer->deadline = Min(now + transfer->op->timeout_ms, engine->limit);
 	if (now < transfer->deadline)
-		step(transfer, now);
+		step(engine, transfer, now);
 	else
 		expire(engine, transfer, now);
 }
@@ -377,14 +410,14 @@ start_next(SbxEngine *engine)
  * limit counts those in use, too; each connection that gets free closes at most one.
  */
 static void
-limit_connections(SbxEngine *engine, int wanted)
+limit_kept(SbxEngine *engine, int wanted)
 {
-	long connections = Max(MAX_KEPT_CONNECTIONS, Min(wanted, MAX_UNDER_WAY));
+	long kept = Max(MAX_KEPT_CONNECTIONS, Min(wanted, MAX_UNDER_WAY));
 
-	if (connections == engine->max_connections)
+	if (kept == engine->max_kept)
 		return;
-	curl_multi_setopt(engine->multi, CURLMOPT_MAXCONNECTS, connections);
-	engine->max_connections = connections;
+	curl_multi_setopt(engine->multi, CURLMOPT_MAXCONNECTS, kept);
+	engine->max_kept = kept;
 }
 
 static void
@@ -392,7 +425,7 @@ advance_one(SbxEngine *engine, SbxTransfer *transfer, int64 now)
 {
 	bool has_begun = !transfer->queued || transfer->op->anything_sent;
 
-	if (has_begun && now >= transfer->deadline)
+	if (now >= (has_begun ? transfer->deadline : engine->limit))
 		expire(engine, transfer, now);
 	else if (transfer->wake_at >= 0 && now >= transfer->wake_at)
 	{
@@ -400,7 +433,7 @@ advance_one(SbxEngine *engine, SbxTransfer *transfer, int64 now)
 		if (transfer->queued)
 			start_queued(engine, transfer, now);
 		else
-			step(transfer, now);
+			step(engine, transfer, now);
 	}
 }
 
@@ -425,12 +458,12 @@ advance_by_time(SbxEngine *engine)
 		any_queued = any_queued || transfer->queued;
 	}
 	while (!any_queued && under_way < MAX_UNDER_WAY &&
-	       engine->started < engine->work->count)
+	       engine->started < engine->work->count && has_room(engine))
 	{
 		start_next(engine);
 		under_way += !engine->transfers[engine->started - 1].finished;
 	}
-	limit_connections(engine, under_way + engine->work->count - engine->started);
+	limit_kept(engine, under_way + engine->work->count - engine->started);
 	return under_way == 0;
 }
 
@@ -485,10 +518,12 @@ begin_run(SbxEngine *engine, const SbxEngineWork *work,
 	engine->work = work;
 	engine->started = 0;
 	engine->limit = PG_INT64_MAX;
+	limit_descriptors(engine, 0);
 	for (int i = 0; i < work->count; i++)
 	{
 		engine->transfers[i].multi = engine->multi;
 		engine->transfers[i].settings = settings;
+		engine->transfers[i].sockets = &engine->sockets;
 		engine->transfers[i].aborting = engine->aborting;
 		engine->transfers[i].wake_at = -1;
 	}

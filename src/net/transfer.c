@@ -4,6 +4,7 @@
  */
 #include "net/transfer.h"
 
+#include <errno.h>
 #include <unistd.h>
 
 #include "net/address.h"
@@ -85,9 +86,11 @@ open_socket_callback(void *arg, curlsocktype purpose, struct curl_sockaddr *addr
 	fd = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 	if (fd < 0)
 	{
+		transfer->no_descriptor = errno == EMFILE || errno == ENFILE;
 		ReleaseExternalFD();
 		return CURL_SOCKET_BAD;
 	}
+	(*transfer->sockets)++;
 	return fd;
 }
 
@@ -95,6 +98,9 @@ open_socket_callback(void *arg, curlsocktype purpose, struct curl_sockaddr *addr
 static int
 close_socket_callback(void *arg, curl_socket_t socket)
 {
+	int *sockets = arg;
+
+	(*sockets)--;
 	ReleaseExternalFD();
 	return close(socket);
 }
@@ -376,7 +382,7 @@ set_safety(SbxTransfer *transfer)
 	SET(CURLOPT_OPENSOCKETFUNCTION, open_socket_callback);
 	SET(CURLOPT_OPENSOCKETDATA, transfer);
 	SET(CURLOPT_CLOSESOCKETFUNCTION, close_socket_callback);
-	SET(CURLOPT_CLOSESOCKETDATA, (void *) NULL);
+	SET(CURLOPT_CLOSESOCKETDATA, transfer->sockets);
 	return code;
 }
 

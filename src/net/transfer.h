@@ -20,6 +20,7 @@ typedef struct SbxTransfer
 	SbxOp *op;
 	CURLM *multi;
 	const SbxEngineSettings *settings;
+	int *sockets;  /* open ones of all exchanges and kept connections */
 	bool aborting; /* no socket may be refused for want of descriptors */
 	CURL *easy;    /* NULL when no exchange is under way */
 	struct curl_slist *header_lines;
