@@ -58,12 +58,14 @@ OBJS = \
 	src/flow/builder.o \
 	providers/kinds.o \
 	providers/steps.o \
+	providers/inventory.o \
 	providers/script.o \
 	providers/connect.o \
 	providers/e2b.o \
 	providers/e2b_process.o \
 	providers/e2b_launch.o \
 	providers/e2b_look.o \
+	providers/e2b_list.o \
 	providers/e2b_power.o \
 	providers/e2b_run.o \
 	providers/e2b_background.o \
@@ -74,6 +76,7 @@ OBJS = \
 	providers/daytona_launch.o \
 	providers/daytona_ready.o \
 	providers/daytona_look.o \
+	providers/daytona_list.o \
 	providers/daytona_power.o \
 	providers/daytona_run.o \
 	providers/daytona_background.o \

@@ -67,9 +67,10 @@ static const SbxField daytona_credentials[] = {
     {0}};
 
 static const char *const daytona_operations[] = {
-    "launch",     "launchDetached", "get",       "find",        "waitReady",
-    "start",      "stop",           "runScript", "startScript", "scriptStatus",
-    "scriptLogs", "upload",         "download",  "destroy",     NULL};
+    "launch",      "launchDetached", "get",        "find",
+    "waitReady",   "start",          "stop",       "runScript",
+    "startScript", "scriptStatus",   "scriptLogs", "upload",
+    "download",    "destroy",        "capacity",   NULL};
 
 const char *
 sbx_daytona_check_settings(const SbxFieldValue *settings)
@@ -102,6 +103,7 @@ const SbxProviderKind sbx_kind_daytona = {
     .get = sbx_daytona_get,
     .wait_ready = sbx_daytona_wait_ready,
     .find = sbx_daytona_find,
+    .usage = sbx_daytona_usage,
     .start = sbx_daytona_start,
     .stop = sbx_daytona_stop,
     .run_script = sbx_daytona_run_script,

@@ -59,9 +59,9 @@ static const SbxField e2b_credentials[] = {
     {"apiKey", SBX_FIELD_TEXT, true, false, 0, 0, "API key of the team"}, {0}};
 
 static const char *const e2b_operations[] = {
-    "launch",    "get",         "find",         "waitReady",  "start",  "stop",
-    "runScript", "startScript", "scriptStatus", "scriptLogs", "upload", "download",
-    "destroy",   NULL};
+    "launch", "get",       "find",        "waitReady",    "start",
+    "stop",   "runScript", "startScript", "scriptStatus", "scriptLogs",
+    "upload", "download",  "destroy",     "capacity",     NULL};
 
 const SbxProviderKind sbx_kind_e2b = {
     .name = "e2b",
@@ -78,6 +78,7 @@ const SbxProviderKind sbx_kind_e2b = {
     .get = sbx_e2b_get,
     .wait_ready = sbx_e2b_wait_ready,
     .find = sbx_e2b_find,
+    .usage = sbx_e2b_usage,
     .start = sbx_e2b_start,
     .stop = sbx_e2b_stop,
     .run_script = sbx_e2b_run_script,

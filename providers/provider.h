@@ -172,6 +172,18 @@ typedef struct SbxFindResult
 	int count;
 } SbxFindResult;
 
+/* Result of usage: what the account uses, by its own listing. */
+typedef struct SbxUsage
+{
+	double cpu; /* vCPU */
+	double memory_mib;
+	double disk_mib;
+	int64_t sandboxes;
+
+	/* With show, the sandboxes as a JSON array, as the provider describes them. */
+	const char *shown;
+} SbxUsage;
+
 /* Result of start_script.  The two ids name it for the functions below. */
 typedef struct SbxStartedScript
 {
@@ -267,6 +279,14 @@ typedef struct SbxProviderKind
 	 * that cannot be read to its end fails: it never shrinks.
 	 */
 	SbxOp *(*find)(const SbxAccount *account, const SbxPair *labels, int label_count);
+
+	/*
+	 * Reads what the account uses, and changes nothing.  Result: SbxUsage.  Exact or
+	 * none: a sandbox with a size that is missing, no number, negative or not finite
+	 * fails with MALFORMED, a listing that cannot be read to its end fails.  With show
+	 * no size is looked at, and the sums are 0.  May be NULL.
+	 */
+	SbxOp *(*usage)(const SbxAccount *account, bool show, int64_t timeout_ms);
 
 	/*
 	 * Result: SbxSandboxFacts, state started and ready.  One that is started already

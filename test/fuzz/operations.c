@@ -4,6 +4,7 @@
  */
 #include "operations.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -114,6 +115,12 @@ static SbxOp *
 make_find(const SbxProviderKind *kind, const SbxAccount *account, FuzzInput *input)
 {
 	return kind->find(account, pairs, fuzz_byte(input) % 3);
+}
+
+static SbxOp *
+make_usage(const SbxProviderKind *kind, const SbxAccount *account, FuzzInput *input)
+{
+	return kind->usage(account, fuzz_byte(input) % 2 == 1, 60000);
 }
 
 MAKER(get)
@@ -232,6 +239,18 @@ look_at_content(const void *result)
 }
 
 static void
+look_at_usage(const void *result)
+{
+	const SbxUsage *usage = result;
+
+	fuzz_check(isfinite(usage->cpu) && usage->cpu >= 0 && isfinite(usage->memory_mib) &&
+	               usage->memory_mib >= 0 && isfinite(usage->disk_mib) &&
+	               usage->disk_mib >= 0 && usage->sandboxes >= 0,
+	           "a usage that is none");
+	fuzz_touch(usage->shown, strlen(usage->shown));
+}
+
+static void
 look_at_destroyed(const void *result)
 {
 	fuzz_check(*(const SbxDestroyResult *) result <= SBX_DESTROY_WAS_GONE,
@@ -258,6 +277,7 @@ const FuzzOperation fuzz_operations[] = {
     {"upload", make_upload, look_at_nothing, false, false},
     {"download", make_download, look_at_content, false, false},
     {"destroy", make_destroy, look_at_destroyed, false, false},
+    {"usage", make_usage, look_at_usage, false, false},
 };
 
 const int fuzz_operation_count = sizeof(fuzz_operations) / sizeof(fuzz_operations[0]);

@@ -221,21 +221,10 @@ scripts(void)
 	drive_end(&drive);
 }
 
-/* Limits cannot be read with a key: nothing here measures or guesses any. */
-static void
-quotas(void)
-{
-	section("trap 15");
-	for (const char *const *name = sbx_kind_daytona.operations; *name != NULL; name++)
-		ok(strstr(*name, "apacity") == NULL && strstr(*name, "uota") == NULL,
-		   "%s reads no quota", *name);
-}
-
 void
 test_daytona_traps(void)
 {
 	create();
 	lifecycle();
 	scripts();
-	quotas();
 }

@@ -35,6 +35,12 @@ make_find(void)
 }
 
 static SbxOp *
+make_usage(void)
+{
+	return sbx_kind_e2b.usage(e2b_account(), false, 0);
+}
+
+static SbxOp *
 make_wait(void)
 {
 	return sbx_kind_e2b.wait_ready(e2b_account(), &e2b_target, 0);
@@ -134,6 +140,9 @@ static const Answer gone_answers[] = {{404, "{}"}};
 static const Answer find_answers[] = {
     {503, ""},
     {200, "[" E2B_DTO("running") "," E2B_DTO("paused") ",{\"sandboxID\":\"ia\"}]"}};
+static const Answer usage_answers[] = {
+    {503, ""},
+    {200, "[{\"sandboxID\":\"ia\",\"cpuCount\":1,\"memoryMB\":2,\"diskSizeMB\":3}]"}};
 static const Answer wait_answers[] = {
     {200, E2B_DTO("x")}, OPENED, {502, ""}, OPENED, {204, ""}};
 static const Answer start_answers[] = {{409, ""}, {201, "{}"}, OPENED, {204, ""}};
@@ -165,6 +174,7 @@ static const Scenario scenarios[] = {
     SCENARIO("get", make_get, get_answers),
     SCENARIO("get, gone", make_get, gone_answers),
     SCENARIO("find", make_find, find_answers),
+    SCENARIO("usage", make_usage, usage_answers),
     SCENARIO("wait", make_wait, wait_answers),
     SCENARIO("start", make_start, start_answers),
     SCENARIO("stop", make_stop, stop_answers),

@@ -80,6 +80,18 @@ make_find(void)
 }
 
 static SbxOp *
+make_usage(void)
+{
+	return sbx_kind_daytona.usage(account_reset(&account), false, 0);
+}
+
+static SbxOp *
+make_shown(void)
+{
+	return sbx_kind_daytona.usage(account_reset(&account), true, 0);
+}
+
+static SbxOp *
 make_start(void)
 {
 	SbxTarget target = {.sandbox_id = ID, .unique_name = NAME};
@@ -188,6 +200,11 @@ static const Answer find_answers[] = {
     {200, "{\"items\":[" BARE "," DTO("stopped") "],\"nextCursor\":\"c\"}"},
     {503, ""},
     {200, "{\"items\":[{\"id\":\"b\"},{\"id\":\"a\"}],\"nextCursor\":null}"}};
+#define SIZED(id) "{\"id\":\"" id "\",\"cpu\":1,\"memory\":2,\"disk\":3.5}"
+static const Answer usage_answers[] = {
+    {200, "{\"items\":[" SIZED("b") "],\"nextCursor\":\"c\"}"},
+    {503, ""},
+    {200, "{\"items\":[" SIZED("b") "," SIZED("a") "],\"nextCursor\":null}"}};
 static const Answer start_answers[] = {
     {200, DTO("stopped")}, {409, "{}"},           {200, DTO("stopped")},
     {200, DTO("started")}, {200, DTO("started")}, {200, "{\"exitCode\":0}"}};
@@ -250,6 +267,8 @@ static const Scenario scenarios[] = {
     SCENARIO("wait", make_wait, waited_answers),
     SCENARIO("wait, vanished", make_wait, wait_answers),
     SCENARIO("find", make_find, find_answers),
+    SCENARIO("usage", make_usage, usage_answers),
+    SCENARIO("usage, shown", make_shown, usage_answers),
     SCENARIO("start", make_start, start_answers),
     SCENARIO("stop", make_stop, stop_answers),
     SCENARIO("start script", make_start_script, started_answers),
