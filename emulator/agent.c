@@ -36,7 +36,7 @@
  * namespace and each sandbox has its own, so this is a limit per sandbox;
  * the others hold per process.
  */
-#define LIMIT_PROCESSES   256
+#define LIMIT_PROCESSES   1024
 #define LIMIT_MEMORY      ((rlim_t) 4 << 30)
 #define LIMIT_FILE        ((rlim_t) 1 << 30)
 #define LIMIT_CPU_SECONDS 600

@@ -4,10 +4,11 @@
  *
  * Each run gets a session of its own in the toolbox, deleted when it is over.  The
  * script is in a process group of its own, so that what it leaves in the background
- * survives that, and is killed by its group when it has to be.  The toolbox sources a command in the
- * session's own shell and notes the exit code afterwards.  If that shell ended, the
- * note would never be written and the call would hang for ever; what
- * sbx_script_text() makes cannot end it.
+ * survives that, and is killed by its group when it has to be.  The toolbox sources a
+ * command in the session's own shell and notes the exit code afterwards.  If that shell
+ * ended, the note would never be written and the call would last until its time is over;
+ * what sbx_script_text() makes cannot end it.  A shell that cannot start anything,
+ * because the sandbox is full of processes, loses its note all the same.
  */
 #include <limits.h>
 #include <string.h>

@@ -136,6 +136,14 @@ like(join("\n", map { $_->{M} } @{ $result->{notices} }), qr/^0 of 1 done, 0 fai
 	'must not fire: an attempt that is repeated is none');
 $s->value('RESET sbx_router.progress');
 
+# Each of them but the first finds no row to delete.
+sub kept_plans { return $s->value(q{SELECT count(*) FROM pg_backend_memory_contexts WHERE name LIKE 'CachedPlan%'}) }
+my ($same) = provision('box', 1);
+my $plans = kept_plans();
+$result = $s->execute('SELECT count(*) FILTER (WHERE destroyed), count(*) FROM sbx_destroy_many(array_fill($1::text, ARRAY[50]))', $same);
+is_deeply($result->rows, [ [ 1, 50 ] ], 'the same one fifty times is destroyed once');
+cmp_ok(kept_plans() - $plans, '<', 10, 'must fire: and the session keeps no plan for each of them');
+
 #
 # Destroying
 #

@@ -36,10 +36,10 @@ unlike "$body" '"exitCode":0' 'no network'
 box=$one execute '{"command":"grep -i cap /proc/self/status | grep -v 0000000000000000 | grep -vi bnd; id -u; unshare -U true 2>&1 || echo refused"}'
 unlike "$body" 'CapEff' 'no capabilities'
 box=$one execute '{"command":"ulimit -u; ulimit -v; ulimit -f; ulimit -t"}'
-is "$body" '{"exitCode":0,"result":"256\n4194304\n1048576\n600\n"}' 'limits are set'
+is "$body" '{"exitCode":0,"result":"1024\n4194304\n1048576\n600\n"}' 'limits are set'
 
 # Nothing can be started any more then, so the shell waits with what it has.
-box=$one execute '{"command":"mkfifo /tmp/pause; exec 9<>/tmp/pause; : >/tmp/refused; (for i in $(seq 400); do sleep 600 & done) 2>/tmp/refused & while kill -0 $! 2>/dev/null && ! read -r line </tmp/refused; do read -t 0.05 -u 9; done; echo \"$line\"; kill -KILL -1"}'
+box=$one execute '{"command":"mkfifo /tmp/pause; exec 9<>/tmp/pause; : >/tmp/refused; (for i in $(seq 1200); do sleep 600 & done) 2>/tmp/refused & while kill -0 $! 2>/dev/null && ! read -r line </tmp/refused; do read -t 0.05 -u 9; done; echo \"$line\"; kill -KILL -1"}'
 like "$body" 'Resource temporarily unavailable' 'the number of processes is limited'
 box=$two execute '{"command":"echo works"}'
 like "$body" 'works' 'per sandbox'

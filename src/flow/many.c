@@ -110,6 +110,7 @@ static void
 run_batch(SbxMember *members, int count, const SbxManyWork *work, SbxProgress *progress)
 {
 	Batch batch = {work, palloc(sizeof(SbxMember *) * count), progress};
+	MemoryContext caller = CurrentMemoryContext;
 	int opened = 0;
 
 	for (int i = 0; i < count; i++)
@@ -119,7 +120,9 @@ run_batch(SbxMember *members, int count, const SbxManyWork *work, SbxProgress *p
 		CHECK_FOR_INTERRUPTS();
 		member->context = AllocSetContextCreate(
 		    CurrentMemoryContext, "sbx_router sandbox", ALLOCSET_SMALL_SIZES);
+		MemoryContextSwitchTo(member->context);
 		sbx_many_try(member, open_sandbox);
+		MemoryContextSwitchTo(caller);
 		if (member->error_code == NULL)
 			batch.opened[opened++] = member;
 	}

@@ -679,8 +679,10 @@ sbx_engine_run_aborting(SbxEngine *engine, SbxOp **ops, int count,
 	uint32 interrupt_holdoff = InterruptHoldoffCount;
 	uint32 cancel_holdoff = QueryCancelHoldoffCount;
 
+	if (engine->busy)
+		return 0;
 	engine->aborting = true;
-	if (engine->busy || !begin_run(engine, &work, settings))
+	if (!begin_run(engine, &work, settings))
 		return 0;
 	PG_TRY();
 	{

@@ -283,9 +283,20 @@ checked(int code)
 }
 
 void
-sbx_catalog_forget_plan(SbxStatement *statement)
+sbx_catalog_forget_empty_plan(SbxStatement *statement)
 {
-	statement->plan = NULL;
+	ListCell *cell;
+
+	foreach (cell, SPI_plan_get_plan_sources(statement->plan))
+	{
+		const CachedPlanSource *source = lfirst(cell);
+
+		if (source->query_list == NIL)
+		{
+			statement->plan = NULL;
+			return;
+		}
+	}
 }
 
 int

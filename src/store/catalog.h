@@ -76,10 +76,10 @@ sbx_catalog_execute(SbxStatement *statement, Datum *values, const char *nulls);
 extern void sbx_catalog_refuse_triggers(Relation relation);
 
 /*
- * Make a new plan next time: one that a rule emptied depends on nothing any more, so
- * no change of the table would.
+ * After a statement that did nothing: make a new plan next time if a rule emptied this
+ * one.  Such a plan depends on nothing any more, so no change of the table would.
  */
-extern void sbx_catalog_forget_plan(SbxStatement *statement);
+extern void sbx_catalog_forget_empty_plan(SbxStatement *statement);
 
 /* The same under the newest snapshot, for look-ups that follow a lock. */
 extern int

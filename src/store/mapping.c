@@ -187,7 +187,7 @@ sbx_mapping_insert(const SbxMapping *mapping)
 	/* The sandbox must not stay when nothing leads to it. */
 	if (rows != 1)
 	{
-		sbx_catalog_forget_plan(&insert_row);
+		sbx_catalog_forget_empty_plan(&insert_row);
 		refuse_row(mapping, gettext_noop("A trigger or rule on table \"%s\" suppressed "
 		                                 "the row."));
 	}
@@ -213,14 +213,6 @@ sbx_mapping_get(const char *id)
 	                errdetail_internal("%s", detail.data)));
 }
 
-/* Perhaps a rule emptied the plan: the next call is to look again. */
-static void
-forget_empty_plan(SbxStatement *statement)
-{
-	if (SPI_processed == 0)
-		sbx_catalog_forget_plan(statement);
-}
-
 void
 sbx_mapping_update(const char *id, const char *state, const char *provider_sandbox_id)
 {
@@ -231,7 +223,8 @@ sbx_mapping_update(const char *id, const char *state, const char *provider_sandb
 	sbx_catalog_begin_write(&scope, "sbx_mapping");
 	sbx_catalog_execute(&update_row, values, NULL);
 
-	forget_empty_plan(&update_row);
+	if (SPI_processed == 0)
+		sbx_catalog_forget_empty_plan(&update_row);
 	sbx_catalog_end(&scope);
 }
 
@@ -243,7 +236,8 @@ sbx_mapping_delete(const char *id)
 
 	sbx_catalog_begin_write(&scope, "sbx_mapping");
 	sbx_catalog_execute(&delete_row, &value, NULL);
-	forget_empty_plan(&delete_row);
+	if (SPI_processed == 0)
+		sbx_catalog_forget_empty_plan(&delete_row);
 	sbx_catalog_end(&scope);
 }
 
