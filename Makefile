@@ -14,6 +14,7 @@ OBJS = \
 	src/core/vocabulary.o \
 	src/core/request.o \
 	src/core/profile.o \
+	src/core/admission.o \
 	src/core/route.o \
 	src/core/merge.o \
 	src/core/classify.o \
@@ -44,7 +45,9 @@ OBJS = \
 	src/flow/rows.o \
 	src/flow/rowsort.o \
 	src/flow/registration.o \
+	src/flow/seam.o \
 	src/flow/policy.o \
+	src/flow/candidates.o \
 	src/flow/acquire.o \
 	src/flow/provision.o \
 	src/flow/progress.o \
@@ -55,6 +58,7 @@ OBJS = \
 	src/flow/files.o \
 	src/flow/find.o \
 	src/flow/explain.o \
+	src/flow/capacity.o \
 	src/flow/builder.o \
 	providers/kinds.o \
 	providers/steps.o \
@@ -84,7 +88,7 @@ OBJS = \
 	providers/daytona_destroy.o
 
 # The suites that need no emulator and no network.
-REGRESS = install registration policy credentials requests routing names registry vectors errors operations privileges triggers events
+REGRESS = install registration policy credentials requests routing names registry vectors errors operations privileges triggers events capacity
 REGRESS_OPTS = --inputdir=. --load-extension=sbx_router
 
 ISOLATION = concurrent_registration

@@ -92,8 +92,8 @@ CREATE TABLE sbx_policy (
 );
 COMMENT ON TABLE sbx_policy IS 'policies: defaults of requests, and the functions that routing calls';
 COMMENT ON COLUMN sbx_policy.name IS 'what calls and the setting sbx_router.policy name';
-COMMENT ON COLUMN sbx_policy.provider_order IS 'order of the pools; not supported yet';
-COMMENT ON COLUMN sbx_policy.capacity_timeout IS 'time to read capacity; not supported yet';
+COMMENT ON COLUMN sbx_policy.provider_order IS 'ids of the pools in the order in which they are tried, as far as they have room; NULL = requests'' strategies decide';
+COMMENT ON COLUMN sbx_policy.capacity_timeout IS 'time that each account may take to be read; NULL = 5 s';
 COMMENT ON COLUMN sbx_policy.request_defaults IS 'request that fills in what a call''s own request leaves out';
 COMMENT ON COLUMN sbx_policy.classifier IS 'function schema.name(failure jsonb) returns jsonb: {"code","retryable"} of a failed launch; NULL = nothing is retried';
 COMMENT ON COLUMN sbx_policy.signals_resolver IS 'function that gives signals; not supported yet';
@@ -417,6 +417,61 @@ CREATE FUNCTION sbx_destroy_many(
 COMMENT ON FUNCTION sbx_destroy_many(text[]) IS 'destroy many sandboxes at once: a row for each, with its own error';
 
 --
+-- Capacity
+--
+
+CREATE FUNCTION sbx_capacity(
+	providers text[] DEFAULT NULL, timeout interval DEFAULT NULL,
+	OUT provider_id text, OUT status text, OUT reason text, OUT resource text,
+	OUT used double precision, OUT "limit" double precision, OUT unit text,
+	OUT headroom double precision, OUT required double precision
+) RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000 ROWS 20;
+COMMENT ON FUNCTION sbx_capacity(text[], interval) IS 'what accounts use against their limits, read now: one row per resource, or one that says why nothing is known';
+
+CREATE VIEW sbx_capacity_now AS
+	SELECT provider_id, status, reason, resource, used, "limit", unit, headroom, required
+	FROM sbx_capacity();
+COMMENT ON VIEW sbx_capacity_now IS 'the capacity of every registered provider, read now: one row per provider and resource';
+COMMENT ON COLUMN sbx_capacity_now.provider_id IS 'registered pool';
+COMMENT ON COLUMN sbx_capacity_now.status IS 'known or unknown';
+COMMENT ON COLUMN sbx_capacity_now.reason IS 'why it is unknown';
+COMMENT ON COLUMN sbx_capacity_now.resource IS 'cpu, memory, disk or sandboxes; NULL when the account is unknown';
+COMMENT ON COLUMN sbx_capacity_now.used IS 'what the account uses';
+COMMENT ON COLUMN sbx_capacity_now."limit" IS 'limit that the registration states';
+COMMENT ON COLUMN sbx_capacity_now.unit IS 'vCPU, MiB or sandboxes';
+COMMENT ON COLUMN sbx_capacity_now.headroom IS 'limit less used; negative when more is used';
+COMMENT ON COLUMN sbx_capacity_now.required IS 'what one more sandbox needs';
+
+-- A resource in which nothing fits any more is the tightest, then the one of which most
+-- is used; then the one that takes the fewest launches.
+CREATE VIEW sbx_headroom AS
+	SELECT DISTINCT ON (r.provider_id COLLATE "C")
+		   r.provider_id, r.status, r.reason, r.resource AS tightest_resource, r.percent_used,
+		   CASE WHEN r.resource IS NULL THEN 'unknown'
+				WHEN r.launches OPERATOR(pg_catalog.<) 1 OR r.percent_used OPERATOR(pg_catalog.>=) 95 THEN 'critical'
+				WHEN r.percent_used OPERATOR(pg_catalog.>=) 80 THEN 'warning'
+				ELSE 'ok' END AS level,
+		   pg_catalog.min(r.launches) OVER (PARTITION BY r.provider_id COLLATE "C") AS launches
+	FROM (SELECT c.provider_id, c.status, c.reason, c.resource,
+				 CASE WHEN c.resource IS NULL THEN NULL
+					  WHEN c."limit" OPERATOR(pg_catalog.=) 0 THEN 100
+					  ELSE 100 OPERATOR(pg_catalog.*) c.used OPERATOR(pg_catalog./) c."limit" END AS percent_used,
+				 CASE WHEN c.required OPERATOR(pg_catalog.>) 0
+					  THEN GREATEST(0, LEAST(1e15, pg_catalog.floor(c.headroom OPERATOR(pg_catalog./) c.required)))::bigint END AS launches
+		  FROM sbx_capacity() c) r
+	ORDER BY r.provider_id COLLATE "C",
+			 (r.launches OPERATOR(pg_catalog.<) 1) IS TRUE DESC, r.percent_used DESC, r.launches, r.resource COLLATE "C";
+COMMENT ON VIEW sbx_headroom IS 'the room of every registered provider, read now: one row per provider';
+COMMENT ON COLUMN sbx_headroom.provider_id IS 'registered pool';
+COMMENT ON COLUMN sbx_headroom.status IS 'known or unknown';
+COMMENT ON COLUMN sbx_headroom.reason IS 'why it is unknown';
+COMMENT ON COLUMN sbx_headroom.tightest_resource IS 'resource in which nothing fits any more, else the one of which most is used';
+COMMENT ON COLUMN sbx_headroom.percent_used IS 'used part of that resource''s limit, in percent';
+COMMENT ON COLUMN sbx_headroom.level IS 'critical from 95 percent or when nothing fits, warning from 80 percent, ok, or unknown';
+COMMENT ON COLUMN sbx_headroom.launches IS 'launches that fit in every resource; NULL when a launch needs nothing of any, or the account is unknown';
+
+--
 -- Observability
 --
 
@@ -440,7 +495,7 @@ COMMENT ON FUNCTION sbx_router_version() IS 'versions of extension, library, ser
 --
 
 REVOKE ALL ON TABLE sbx_installation, sbx_provider, sbx_policy, sbx_mapping, sbx_sandboxes,
-	sbx_credentials, sbx_credential_input FROM PUBLIC;
+	sbx_credentials, sbx_credential_input, sbx_capacity_now, sbx_headroom FROM PUBLIC;
 REVOKE ALL ON FUNCTION
 	sbx_secret_in(cstring), sbx_secret_out(sbx_secret), sbx_secret_recv(internal),
 	sbx_provider_check(), sbx_provider_changed(), sbx_provider_kinds(),
@@ -463,6 +518,7 @@ REVOKE ALL ON FUNCTION
 	sbx_start_script(text, text, jsonb, text, interval, text),
 	sbx_script_status(text, text, text), sbx_script_logs(text, text, text),
 	sbx_upload(text, text, bytea), sbx_download(text, text),
+	sbx_capacity(text[], interval),
 	sbx_recent_events(), sbx_router_version()
 FROM PUBLIC;
 REVOKE ALL ON TYPE sbx_secret, sbx_id FROM PUBLIC;

@@ -62,8 +62,7 @@ SELECT name, regress_policy(name) FROM (VALUES (''), ('.a'), ('_a'), ('-a'), ('a
 -- must fire (0A000)
 SELECT argument, regress_try(format('SELECT sbx_set_policy(%L, %s => %L)', 'p', argument, value)),
 	   regress_try(format('INSERT INTO sbx_policy (name, %s) VALUES (%L, %L)', argument, 'p', value))
-FROM (VALUES ('provider_order', '{a,b}'), ('provider_order', '{}'), ('capacity_timeout', '1 s'),
-	  ('signals_resolver', 'public.f'), ('readiness', 'public.f'), ('observer', '')) v(argument, value);
+FROM (VALUES ('signals_resolver', 'public.f'), ('readiness', 'public.f'), ('observer', '')) v(argument, value);
 INSERT INTO sbx_policy (name) VALUES ('p');
 SELECT regress_try($$UPDATE sbx_policy SET readiness = 'public.f'$$);
 -- must not fire

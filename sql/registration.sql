@@ -209,8 +209,7 @@ SELECT capacity, regress_register('{}', NULL, NULL, capacity) FROM (VALUES
 -- must fire
 SELECT capacity, regress_register('{}', NULL, NULL, capacity) FROM (VALUES
 	('[]'), ('{"limit":{}}'), ('{"limits":[]}'), ('{"limits":{"memoryMb":1}}'), ('{"limits":{"cpu":-1}}'),
-	('{"limits":{"sandboxes":"50"}}'), ('{"demand":{"disk":-1}}'), ('{"demand":{"memory":1e999}}'), ('{"reader":""}'), ('{"reader":1}'),
-	('{"reader":"app.my_reader"}')
+	('{"limits":{"sandboxes":"50"}}'), ('{"demand":{"disk":-1}}'), ('{"demand":{"memory":1e999}}'), ('{"reader":""}'), ('{"reader":1}')
 ) v(capacity);
 
 -- Rule: of several faults the first in order is named: id, kind, settings,

@@ -39,7 +39,6 @@ SELECT * FROM sbx_route_explain_text();
 
 -- Rule: what is not built says so.  must fire / must not fire
 SELECT statement, regress_try(statement) FROM (VALUES
-	($$SELECT sbx_route_explain(read_capacity => true)$$), ($$SELECT sbx_route_explain(read_capacity => false)$$), ($$SELECT sbx_route_explain(read_capacity => NULL)$$),
 	($$SELECT sbx_provision('{"idempotencyKey":"k"}')$$), ($$SELECT sbx_provision('{"idempotencyKey":null,"providerId":"nobody"}')$$), ($$SELECT sbx_route('{"idempotencyKey":"k"}')$$)) v(statement);
 -- Rule: a policy has to exist; its defaults are part of the request, so the request is
 -- judged after that.  must fire / must not fire

@@ -1,10 +1,13 @@
 /*
  * isotime.c
- *		Reading the times that providers write.
+ *		Reading times: those that providers write, and how long something may take.
  */
 #include "core/isotime.h"
 
 #include "utils/datetime.h"
+
+/* Longest time that anything here may take: a day. */
+#define MAX_INTERVAL_MS ((int64) 24 * 60 * 60 * 1000)
 
 static bool
 is_digit(char c)
@@ -116,5 +119,18 @@ sbx_isotime_parse(const char *text, TimestampTz *time)
 	        (hour * SECS_PER_HOUR + minute * SECS_PER_MINUTE + second - offset) *
 	            USECS_PER_SEC +
 	        microseconds;
+	return true;
+}
+
+bool
+sbx_isotime_interval_ms(const Interval *interval, int64 *ms)
+{
+	double value = interval->time / 1000.0 +
+	               ((double) interval->month * DAYS_PER_MONTH + interval->day) *
+	                   SECS_PER_DAY * 1000.0;
+
+	if (!(value >= 1) || value > MAX_INTERVAL_MS)
+		return false;
+	*ms = (int64) value;
 	return true;
 }

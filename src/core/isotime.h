@@ -1,6 +1,6 @@
 /*
  * isotime.h
- *		Reading the times that providers write.
+ *		Reading times: those that providers write, and how long something may take.
  */
 #ifndef SBX_ISOTIME_H
 #define SBX_ISOTIME_H
@@ -15,5 +15,11 @@
  * to microseconds.  False = malformed, no such day or time, or out of range.
  */
 extern bool sbx_isotime_parse(const char *text, TimestampTz *time);
+
+/*
+ * An interval as milliseconds; a month has 30 days, as everywhere in intervals.  False =
+ * not from 1 ms to a day, the longest time that anything here may take.
+ */
+extern bool sbx_isotime_interval_ms(const Interval *interval, int64 *ms);
 
 #endif /* SBX_ISOTIME_H */

@@ -204,7 +204,7 @@ sbx_profile_parse(const SbxPath *pool, const JsonbValue *document,
 	read_timeout(SBX_MEMBER(path, keys[9]), &member[9], texts, profile);
 }
 
-/* --- signals and capacity ---------------------------------------------------------- */
+/* --- signals ----------------------------------------------------------------------- */
 
 static Jsonb *
 signals_document(const SbxSignals *signals)
@@ -244,29 +244,4 @@ sbx_signals_parse(const SbxPath *pool, const JsonbValue *document, SbxSignals *s
 		sbx_refuse(SBX_MEMBER(path, keys[3]), SBX_REASON_OUT_OF_RANGE, NULL);
 	signals->available = sbx_jsonb_bool(SBX_MEMBER(path, keys[4]), &member[4], true);
 	signals->document = signals_document(signals);
-}
-
-static void
-check_dimensions(const SbxPath *path, const JsonbValue *object)
-{
-	static const char *const keys[] = {"cpu", "memory", "disk", "sandboxes"};
-	JsonbValue member[lengthof(keys)];
-
-	sbx_jsonb_members(path, object, keys, lengthof(keys), member, NULL);
-	for (size_t i = 0; i < lengthof(keys); i++)
-		(void) sbx_jsonb_double(SBX_MEMBER(path, keys[i]), &member[i], 0);
-}
-
-void
-sbx_capacity_check(const SbxPath *pool, const JsonbValue *document)
-{
-	static const char *const keys[] = {"limits", "demand", "reader"};
-	const SbxPath *path = SBX_MEMBER(pool, "capacity");
-	JsonbValue member[lengthof(keys)];
-
-	sbx_jsonb_members(path, document, keys, lengthof(keys), member, NULL);
-	check_dimensions(SBX_MEMBER(path, keys[0]), &member[0]);
-	check_dimensions(SBX_MEMBER(path, keys[1]), &member[1]);
-	if (sbx_jsonb_text(SBX_MEMBER(path, keys[2]), &member[2]) != NULL)
-		sbx_error_not_built("provider.capacity.reader");
 }

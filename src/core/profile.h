@@ -74,7 +74,4 @@ extern void sbx_profile_parse(const SbxPath *path, const JsonbValue *document,
 extern void
 sbx_signals_parse(const SbxPath *path, const JsonbValue *document, SbxSignals *signals);
 
-/* Validate only: nothing reads a pool's capacity yet. */
-extern void sbx_capacity_check(const SbxPath *path, const JsonbValue *document);
-
 #endif /* SBX_PROFILE_H */

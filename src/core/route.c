@@ -264,6 +264,12 @@ sbx_route_filter_signals(const SbxRouting *routing, SbxVerdict *verdict)
 	          SBX_RULE_READY_LATENCY, 0);
 }
 
+void
+sbx_route_filter_order(const SbxRouting *routing, SbxVerdict *verdict)
+{
+	REJECT_IF(routing->ordered && verdict->place == 0, SBX_RULE_PROVIDER_ORDER, 0);
+}
+
 /* --- rank ------------------------------------------------------------------------ */
 
 static double
@@ -392,6 +398,7 @@ sbx_route_tied(const SbxRequest *request, const SbxVerdict *a, const SbxVerdict 
 static int
 compare_verdicts(const void *left, const void *right, void *arg)
 {
+	const SbxRouting *routing = arg;
 	const SbxVerdict *a = left;
 	const SbxVerdict *b = right;
 	int order = 0;
@@ -399,7 +406,8 @@ compare_verdicts(const void *left, const void *right, void *arg)
 	if (a->eligible != b->eligible)
 		return a->eligible ? -1 : 1;
 	if (a->eligible)
-		order = compare_by_strategy(arg, a, b);
+		order = routing->ordered ? a->place - b->place
+		                         : compare_by_strategy(routing->request, a, b);
 	return order != 0 ? order : strcmp(a->pool->id, b->pool->id);
 }
 
@@ -408,7 +416,7 @@ compare_verdicts(const void *left, const void *right, void *arg)
  * one is inserted into a short list, if it belongs there.
  */
 static void
-select_best(const SbxRequest *request, SbxVerdict *verdicts, int count, int wanted)
+select_best(SbxRouting *routing, SbxVerdict *verdicts, int count, int wanted)
 {
 	SbxVerdict best[SBX_MAX_ATTEMPTS];
 	int found = 0;
@@ -419,8 +427,8 @@ select_best(const SbxRequest *request, SbxVerdict *verdicts, int count, int want
 
 		if (!verdicts[i].eligible)
 			continue;
-		while (place > 0 && compare_verdicts(&verdicts[i], &best[place - 1],
-		                                     unconstify(SbxRequest *, request)) < 0)
+		while (place > 0 &&
+		       compare_verdicts(&verdicts[i], &best[place - 1], routing) < 0)
 			place--;
 		if (place >= wanted)
 			continue;
@@ -459,21 +467,20 @@ move_eligible(SbxVerdict *verdicts, int count)
 
 /* The eligible by rank; the rejected by id, if anybody looks at them. */
 static void
-order_all(const SbxRouting *routing, SbxVerdict *verdicts, int count, int eligible)
+order_all(SbxRouting *routing, SbxVerdict *verdicts, int count, int eligible)
 {
-	SbxRequest *request = unconstify(SbxRequest *, routing->request);
-
 	move_eligible(verdicts, count);
-	qsort_arg(verdicts, eligible, sizeof(SbxVerdict), compare_verdicts, request);
+	qsort_arg(verdicts, eligible, sizeof(SbxVerdict), compare_verdicts, routing);
 	if (routing->explain)
 		qsort_arg(&verdicts[eligible], count - eligible, sizeof(SbxVerdict),
-		          compare_verdicts, request);
+		          compare_verdicts, routing);
 }
 
 int
 sbx_route_rank(const SbxRouting *routing, SbxVerdict *verdicts, int count, int wanted)
 {
 	const SbxRequest *request = routing->request;
+	SbxRouting *how = unconstify(SbxRouting *, routing);
 	Ranges ranges = find_ranges(request, verdicts, count);
 	int eligible = 0;
 
@@ -481,13 +488,14 @@ sbx_route_rank(const SbxRouting *routing, SbxVerdict *verdicts, int count, int w
 	{
 		if (!verdicts[i].eligible)
 			continue;
-		score(request, &ranges, &verdicts[i]);
+		if (!routing->ordered)
+			score(request, &ranges, &verdicts[i]);
 		eligible++;
 	}
 	if (!routing->explain && wanted <= SBX_MAX_ATTEMPTS)
-		select_best(request, verdicts, count, wanted);
+		select_best(how, verdicts, count, wanted);
 	else
-		order_all(routing, verdicts, count, eligible);
+		order_all(how, verdicts, count, eligible);
 	for (int i = 0; i < Min(eligible, routing->explain ? eligible : wanted); i++)
 		verdicts[i].position = i + 1;
 	return eligible;
@@ -551,6 +559,7 @@ static const char *const rule_codes[] = {
     "CREDENTIALS",
     "AVAILABILITY",
     "READY_LATENCY",
+    "PROVIDER_ORDER",
 };
 
 char *
@@ -558,7 +567,7 @@ sbx_route_code(const SbxRequest *request, const SbxRejection *rejection)
 {
 	const char *subject = subject_of(request, rejection);
 
-	StaticAssertStmt(lengthof(rule_codes) == SBX_RULE_READY_LATENCY + 1,
+	StaticAssertStmt(lengthof(rule_codes) == SBX_RULE_PROVIDER_ORDER + 1,
 	                 "a code for every rule");
 	if (subject == NULL)
 		return pstrdup(rule_codes[rejection->rule]);
@@ -685,6 +694,8 @@ sbx_route_words(const SbxRequest *request, const SbxPool *pool,
 			return pstrdup("no credential in this session");
 		case SBX_RULE_AVAILABILITY:
 			return pstrdup("signals say that it is not available");
+		case SBX_RULE_PROVIDER_ORDER:
+			return pstrdup("the policy's order does not name it");
 	}
 	return NULL; /* not reached: every rule has its words */
 }

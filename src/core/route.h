@@ -55,7 +55,8 @@ typedef enum SbxRule
 	SBX_RULE_REGION,
 	SBX_RULE_CREDENTIALS,
 	SBX_RULE_AVAILABILITY,
-	SBX_RULE_READY_LATENCY
+	SBX_RULE_READY_LATENCY,
+	SBX_RULE_PROVIDER_ORDER
 } SbxRule;
 
 typedef enum SbxLaunchField
@@ -80,6 +81,7 @@ typedef struct SbxVerdict
 	int position;             /* 1 is best; 0 = not eligible, or not asked for */
 	SbxRejection *rejections; /* all that apply, if they were asked for */
 	int rejection_count;
+	int place; /* in the policy's order, from 1; 0 = it has none */
 	double score;
 	double cost_part;
 	double latency_part;
@@ -91,6 +93,7 @@ typedef struct SbxRouting
 {
 	const SbxRequest *request;
 	bool detached;
+	bool ordered; /* by the verdicts' places, and not by the request's strategy */
 	bool explain; /* every rejection of every pool, not just whether there is one */
 } SbxRouting;
 
@@ -105,9 +108,12 @@ sbx_route_reject(const SbxRouting *routing, SbxVerdict *verdict, SbxRule rule);
 /* Signals: availability, and time to ready. */
 extern void sbx_route_filter_signals(const SbxRouting *routing, SbxVerdict *verdict);
 
+/* An order of the policy's is the only way to a pool. */
+extern void sbx_route_filter_order(const SbxRouting *routing, SbxVerdict *verdict);
+
 /*
  * Order verdicts: the best `wanted` eligible ones come first, in order, with
- * position, score and parts.  When explaining, all do, followed by the rejected by
+ * position, and score and parts unless the policy has an order.  When explaining, all do, followed by the rejected by
  * id.  Returns how many are eligible.
  */
 extern int

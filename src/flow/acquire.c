@@ -10,7 +10,9 @@
 #include "flow/acquire.h"
 
 #include "access/xact.h"
+#include "catalog/pg_type.h"
 #include "core/classify.h"
+#include "flow/candidates.h"
 #include "flow/failure.h"
 #include "flow/progress.h"
 #include "miscadmin.h"
@@ -193,10 +195,13 @@ classify(const SbxPolicy *policy, const SbxAcquisition *member,
 {
 	Jsonb *answer = NULL;
 
-	if (policy != NULL && policy->classifier != NULL &&
-	    !sbx_hook_call(policy->classifier, policy->registered_by,
-	                   describe_failure(member, failure), &answer))
-		answer = NULL;
+	if (policy != NULL && policy->classifier != NULL)
+	{
+		const SbxHook hook = {policy->classifier, JSONBOID, policy->registered_by, 0};
+		Jsonb *facts = describe_failure(member, failure);
+
+		(void) sbx_hook_call(&hook, JsonbPGetDatum(facts), &answer);
+	}
 	sbx_classification_read(answer, classification);
 	classification->retryable &= failure->allocation == SBX_ALLOCATION_NONE;
 }
@@ -255,12 +260,19 @@ judge(const SbxPolicy *policy, Verdict *verdict)
 		note_failed(member, classification->code);
 }
 
-/*
- * Returns when the next candidate may be tried, else raises SB005 (one is terminal) or
- * SB006 (no candidate or attempt is left).
- */
+/* No candidate or attempt is left. */
 static void
-after_failures(SbxAcquisitions *all, SbxAcquisition **members, int count, bool is_last)
+give_up(SbxAcquisitions *all, const SbxAcquisition *member,
+        const SbxCandidates *candidates)
+{
+	sbx_acquire_withdraw(all);
+	sbx_failure_exhausted(member->failed.data, candidates->skipped.data,
+	                      member->attempt, &all->failure);
+}
+
+/* Returns when the next candidate may be tried, else raises SB005: one is terminal. */
+static void
+after_failures(SbxAcquisitions *all, SbxAcquisition **members, int count)
 {
 	Verdict *verdicts = palloc0(sizeof(Verdict) * count);
 	const Verdict *terminal = NULL;
@@ -271,6 +283,7 @@ after_failures(SbxAcquisitions *all, SbxAcquisition **members, int count, bool i
 		verdicts[i].member = members[i];
 		verdicts[i].failure = members[i]->launch->failure;
 	}
+	all->failure = verdicts[0].failure;
 	clean_up_attempts(members, count);
 	for (int i = 0; i < count; i++)
 	{
@@ -278,17 +291,13 @@ after_failures(SbxAcquisitions *all, SbxAcquisition **members, int count, bool i
 		if (terminal == NULL && !verdicts[i].classification.retryable)
 			terminal = &verdicts[i];
 	}
-	if (terminal == NULL && !is_last)
-	{
-		pfree(verdicts);
-		return;
-	}
-	sbx_acquire_withdraw(all);
 	if (terminal != NULL)
+	{
+		sbx_acquire_withdraw(all);
 		sbx_failure_launch(terminal->member->access.provider->pool.id,
 		                   &terminal->failure, terminal->classification.code);
-	sbx_failure_exhausted(verdicts[0].member->failed.data, verdicts[0].member->attempt,
-	                      &verdicts[0].failure);
+	}
+	pfree(verdicts);
 }
 
 /* --- the main line -------------------------------------------------------------------- */
@@ -355,28 +364,43 @@ launch_missing(const SbxAcquisitions *all, const SbxProvider *provider,
 	return failed;
 }
 
-void
-sbx_acquire(SbxAcquisitions *all)
+static void
+prepare_all(SbxAcquisitions *all)
 {
-	const SbxPlan *plan = all->plan;
-	int bound = plan->request->fallback_allowed ? plan->request->max_attempts : 1;
-	int last = Min(bound, plan->eligible);
-	SbxAcquisition **members = palloc(sizeof(SbxAcquisition *) * all->count);
-
 	sbx_session_prepare_engines();
 	for (int i = 0; i < all->count; i++)
 	{
 		build_input(all, &all->members[i]);
 		initStringInfo(&all->members[i].failed);
 	}
-	for (int i = 0; i < last; i++)
-	{
-		int failed =
-		    launch_missing(all, sbx_plan_provider(plan, &plan->verdicts[i]), members);
+}
 
-		if (failed == 0)
+void
+sbx_acquire(SbxAcquisitions *all)
+{
+	const SbxPlan *plan = all->plan;
+	int attempts = plan->request->fallback_allowed ? plan->request->max_attempts : 1;
+	SbxAcquisition **members = palloc(sizeof(SbxAcquisition *) * all->count);
+	int missing = all->count;
+	SbxCandidates candidates;
+
+	prepare_all(all);
+	sbx_candidates_start(&candidates, plan);
+	for (int i = 0; i < attempts; i++)
+	{
+		const SbxProvider *provider = sbx_candidates_next(
+		    &candidates, missing, all->count == 1 ? all->members[0].id : NULL);
+
+		if (provider == NULL && i == 0)
+			sbx_failure_capacity(candidates.skipped.data);
+		if (provider == NULL)
 			break;
-		after_failures(all, members, failed, i + 1 == last);
+		missing = launch_missing(all, provider, members);
+		if (missing == 0)
+			break;
+		after_failures(all, members, missing);
 	}
+	if (missing > 0)
+		give_up(all, members[0], &candidates);
 	pfree(members);
 }

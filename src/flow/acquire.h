@@ -37,6 +37,7 @@ typedef struct SbxAcquisitions
 	SbxPlan *plan;
 	SbxAcquisition *members;
 	int count;
+	SbxFailure failure; /* of the last attempt that failed */
 } SbxAcquisitions;
 
 /* Called by _PG_init. */
@@ -48,8 +49,9 @@ extern void sbx_acquire_admit(int count);
 /*
  * Launch all of them at once, each on the best candidate and on the next ones where
  * nothing can have been allocated and the policy's classifier says so.  The ids are
- * locked.  Raises SB005 when a launch failed for good and SB006 when no candidate is
- * left, after the others were destroyed; SB011 and 42501 as sbx_session_access.
+ * locked.  Raises SB005 when a launch failed for good, SB006 when no candidate or attempt
+ * is left, after the others were destroyed, and SB004 when no account has room for them;
+ * SB011 and 42501 as sbx_session_access.
  */
 extern void sbx_acquire(SbxAcquisitions *all);
 

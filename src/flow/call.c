@@ -4,12 +4,10 @@
  */
 #include "flow/call.h"
 
+#include "core/isotime.h"
 #include "funcapi.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
-
-/* Longest time that anything here may take: a day. */
-#define MAX_MS ((int64) 24 * 60 * 60 * 1000)
 
 #define MAX_SESSION_NAME 64
 
@@ -25,18 +23,13 @@ sbx_call_refuse(const char *name, SbxReason reason)
 int64
 sbx_call_ms(FunctionCallInfo fcinfo, int n, const char *name, int64 absent)
 {
-	Interval *interval;
-	double ms;
+	int64 ms;
 
 	if (PG_ARGISNULL(n))
 		return absent;
-	interval = PG_GETARG_INTERVAL_P(n);
-	ms = interval->time / 1000.0 +
-	     ((double) interval->month * DAYS_PER_MONTH + interval->day) * SECS_PER_DAY *
-	         1000.0;
-	if (!(ms >= 1) || ms > MAX_MS)
+	if (!sbx_isotime_interval_ms(PG_GETARG_INTERVAL_P(n), &ms))
 		sbx_call_refuse(name, SBX_REASON_OUT_OF_RANGE);
-	return (int64) ms;
+	return ms;
 }
 
 char *

@@ -153,8 +153,8 @@ same_settings(const SbxEngineSettings *a, const SbxEngineSettings *b)
 {
 	return a->max_response == b->max_response && a->allow_http == b->allow_http &&
 	       a->allow_private_addresses == b->allow_private_addresses &&
-	       a->trace == b->trace &&
-	       strcmp(a->ca_file, b->ca_file) == 0 && strcmp(a->proxy, b->proxy) == 0;
+	       a->trace == b->trace && strcmp(a->ca_file, b->ca_file) == 0 &&
+	       strcmp(a->proxy, b->proxy) == 0;
 }
 
 /*

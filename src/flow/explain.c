@@ -5,6 +5,7 @@
 #include "compat.h"
 
 #include "catalog/pg_type.h"
+#include "flow/candidates.h"
 #include "flow/plan.h"
 #include "flow/session.h"
 #include "funcapi.h"
@@ -113,6 +114,17 @@ region_words(const SbxPlan *plan, const SbxVerdict *verdict)
 	return preferred->count > 0 ? "; offers no preferred region" : "";
 }
 
+/* Under a policy's order. */
+static char *
+order_words(const SbxPlan *plan, const SbxVerdict *verdict)
+{
+	if (verdict->position == 1)
+		return psprintf("first of %d eligible providers in the policy's order",
+		                plan->eligible);
+	return psprintf("behind \"%s\" in the policy's order",
+	                plan->verdicts[verdict->position - 2].pool->id);
+}
+
 /* Why an eligible pool has its place; ties are settled by id. */
 static char *
 place_words(const SbxPlan *plan, const SbxVerdict *verdict)
@@ -122,6 +134,8 @@ place_words(const SbxPlan *plan, const SbxVerdict *verdict)
 
 	if (plan->eligible == 1)
 		return pstrdup("the only eligible provider");
+	if (plan->routing.ordered)
+		return order_words(plan, verdict);
 	if (verdict == best && sbx_route_tied(plan->request, best, best + 1))
 		return psprintf("tied for best of %d eligible providers by %s, first by id",
 		                plan->eligible, strategy);
@@ -143,7 +157,8 @@ reason(const SbxPlan *plan, const SbxVerdict *verdict)
 }
 
 static void
-explain_row(const SbxPlan *plan, const SbxVerdict *verdict, ReturnSetInfo *result)
+explain_row(const SbxPlan *plan, const SbxVerdict *verdict,
+            const SbxAdmission *admissions, ReturnSetInfo *result)
 {
 	Datum values[EXPLAIN_COLUMNS] = {0};
 	bool nulls[EXPLAIN_COLUMNS] = {false};
@@ -158,15 +173,19 @@ explain_row(const SbxPlan *plan, const SbxVerdict *verdict, ReturnSetInfo *resul
 	values[6] = Float8GetDatum(verdict->latency_part);
 	values[7] = Float8GetDatum(verdict->reliability_part);
 	for (int i = 4; i <= 7; i++)
-		nulls[i] = !verdict->eligible;
+		nulls[i] = !verdict->eligible || plan->routing.ordered;
 	values[8] = JsonbPGetDatum(verdict->pool->signals.document);
-	nulls[9] = true; /* capacity: not read */
+	nulls[9] = admissions == NULL || !verdict->eligible;
+	if (!nulls[9])
+		values[9] =
+		    CStringGetTextDatum(sbx_admission_names[admissions[verdict->position - 1]]);
 	values[10] = CStringGetTextDatum(reason(plan, verdict));
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 
 static void
-explain_rows(const SbxPlan *plan, FunctionCallInfo fcinfo)
+explain_rows(const SbxPlan *plan, const SbxAdmission *admissions,
+             FunctionCallInfo fcinfo)
 {
 	MemoryContext row_context = AllocSetContextCreate(
 	    CurrentMemoryContext, "sbx_router explain row", ALLOCSET_DEFAULT_SIZES);
@@ -177,7 +196,8 @@ explain_rows(const SbxPlan *plan, FunctionCallInfo fcinfo)
 	for (int i = 0; i < plan->count; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		explain_row(plan, &plan->verdicts[i], (ReturnSetInfo *) fcinfo->resultinfo);
+		explain_row(plan, &plan->verdicts[i], admissions,
+		            (ReturnSetInfo *) fcinfo->resultinfo);
 		MemoryContextReset(row_context);
 	}
 	MemoryContextSwitchTo(caller);
@@ -188,22 +208,26 @@ explain_rows(const SbxPlan *plan, FunctionCallInfo fcinfo)
  * sbx_route_explain(request jsonb, policy text, detached boolean,
  *					 read_capacity boolean) returns setof record
  *		One row per registered pool: eligible ones first by position, then the
- *		rejected by id.  No network.
+ *		rejected by id.  Under a policy's order there are no scores.
+ *
+ *		No network, unless read_capacity: then, under such an order, the accounts of
+ *		the eligible pools are read, and capacity is ADMIT, EXHAUSTED or UNKNOWN.
  */
 PG_FUNCTION_INFO_V1(sbx_route_explain);
 Datum
 sbx_route_explain(PG_FUNCTION_ARGS)
 {
 	SbxPlan *plan;
+	SbxAdmission *admissions = NULL;
 	SbxCall call;
 	bool detached = !PG_ARGISNULL(2) && PG_GETARG_BOOL(2);
 
 	sbx_session_begin(&call);
-	if (!PG_ARGISNULL(3) && PG_GETARG_BOOL(3))
-		sbx_error_not_built("read_capacity");
 	plan = sbx_plan_make(request_argument(fcinfo, 0), text_argument(fcinfo, 1),
 	                     detached, true, INT_MAX);
-	explain_rows(plan, fcinfo);
+	if (!PG_ARGISNULL(3) && PG_GETARG_BOOL(3))
+		admissions = sbx_candidates_admissions(plan, 1);
+	explain_rows(plan, admissions, fcinfo);
 	sbx_session_end(&call);
 	return (Datum) 0;
 }
@@ -220,7 +244,7 @@ sbx_route_providers(PG_FUNCTION_ARGS)
 	explain_rows(sbx_plan_make_for(
 	                 request_argument(fcinfo, 0),
 	                 jsonb_argument(fcinfo, 1, SBX_DOCUMENT_PROVIDER, "providers")),
-	             fcinfo);
+	             NULL, fcinfo);
 	return (Datum) 0;
 }
 
@@ -247,18 +271,26 @@ widest_id(const SbxPlan *plan)
 	return width;
 }
 
+/* The pool, and what gave it its place. */
+static char *
+place_text(const SbxPlan *plan, const SbxVerdict *verdict, int width)
+{
+	if (plan->routing.ordered)
+		return pstrdup(verdict->pool->id);
+	return psprintf("%-*s  score=%.3f  (cost=%.3f latency=%.3f reliability=%.3f)",
+	                width, verdict->pool->id, verdict->score, verdict->cost_part,
+	                verdict->latency_part, verdict->reliability_part);
+}
+
 static void
 put_eligible(const SbxPlan *plan, const SbxVerdict *verdict, int width,
              ReturnSetInfo *result)
 {
 	const SbxSignals *signals = &verdict->pool->signals;
 
-	put_text(
-	    result,
-	    psprintf("%s %*d. %-*s  score=%.3f  (cost=%.3f latency=%.3f reliability=%.3f)",
-	             verdict->position == 1 ? "->" : "  ", digits(plan->eligible),
-	             verdict->position, width, verdict->pool->id, verdict->score,
-	             verdict->cost_part, verdict->latency_part, verdict->reliability_part));
+	put_text(result, psprintf("%s %*d. %s", verdict->position == 1 ? "->" : "  ",
+	                          digits(plan->eligible), verdict->position,
+	                          place_text(plan, verdict, width)));
 	put_text(
 	    result,
 	    psprintf("        Signals: cost %.15g, cold start %.15g ms, ready %.15g ms, "
@@ -287,6 +319,17 @@ put_rejected(const SbxPlan *plan, const SbxVerdict *verdict, ReturnSetInfo *resu
 	}
 }
 
+/* What the pools are in order by. */
+static const char *
+rule_words(const SbxPlan *plan)
+{
+	if (plan->routing.ordered)
+		return "the policy's order";
+	return psprintf("%s (%s)", sbx_strategy_names[plan->request->strategy],
+	                plan->request->objective == SBX_OBJECTIVE_READY ? "time to ready"
+	                                                                : "cold start");
+}
+
 /*
  * sbx_route_explain_text(request jsonb, policy text) returns setof text
  *		The same as sbx_route_explain, as a plan to read: winner first, each rejected
@@ -307,12 +350,8 @@ sbx_route_explain_text(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	result = (ReturnSetInfo *) fcinfo->resultinfo;
 	width = widest_id(plan);
-	put_text(result,
-	         psprintf("Route by %s (%s)  (eligible=%d of %d)",
-	                  sbx_strategy_names[plan->request->strategy],
-	                  plan->request->objective == SBX_OBJECTIVE_READY ? "time to ready"
-	                                                                  : "cold start",
-	                  plan->eligible, plan->count));
+	put_text(result, psprintf("Route by %s  (eligible=%d of %d)", rule_words(plan),
+	                          plan->eligible, plan->count));
 	if (plan->policy != NULL)
 		put_text(result, psprintf("  Policy: %s", plan->policy->name));
 	for (int i = 0; i < plan->count; i++)

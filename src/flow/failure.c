@@ -146,13 +146,29 @@ sbx_failure_launch(const char *provider_id, const SbxFailure *failure, const cha
 }
 
 void
-sbx_failure_exhausted(const char *attempts, int count, const SbxFailure *failure)
+sbx_failure_capacity(const char *rejections)
+{
+	StringInfoData detail;
+
+	sbx_detail_open(&detail);
+	sbx_detail_text(&detail, "code", "PROVIDER_CAPACITY_EXHAUSTED");
+	sbx_detail_raw(&detail, "rejections", psprintf("{%s}", rejections));
+	sbx_detail_close(&detail);
+	ereport(ERROR, (errcode(SBX_ERRCODE_CAPACITY_EXHAUSTED),
+	                errmsg("no provider has room for this request"),
+	                errdetail_internal("%s", detail.data),
+	                errhint("Use sbx_capacity() to see how much room each has.")));
+}
+
+void
+sbx_failure_exhausted(const char *attempts, const char *skipped, int count,
+                      const SbxFailure *failure)
 {
 	StringInfoData detail;
 
 	sbx_detail_open(&detail);
 	sbx_detail_raw(&detail, "attempts", psprintf("[%s]", attempts));
-	sbx_detail_raw(&detail, "skipped", "{}");
+	sbx_detail_raw(&detail, "skipped", psprintf("{%s}", skipped));
 	sbx_detail_close(&detail);
 	ereport(ERROR,
 	        (errcode(SBX_ERRCODE_ATTEMPTS_EXHAUSTED),

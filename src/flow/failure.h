@@ -18,10 +18,17 @@ extern void sbx_failure_launch(const char *provider_id, const SbxFailure *failur
 
 /*
  * No candidate or attempt is left: SB006, DETAIL {"attempts":[{"providerId","code"}],
- * "skipped":{}}.  attempts are the members of that array; failure is the last one.
+ * "skipped":{"id":"EXHAUSTED"}}.  attempts are the members of that array, skipped those
+ * of that object; failure is the last one.
  */
-extern void sbx_failure_exhausted(const char *attempts, int count,
+extern void sbx_failure_exhausted(const char *attempts, const char *skipped, int count,
                                   const SbxFailure *failure) pg_attribute_noreturn();
+
+/*
+ * No account has room, and nothing was launched: SB004, DETAIL {"code":
+ * "PROVIDER_CAPACITY_EXHAUSTED","rejections":{"id":"EXHAUSTED"}}.
+ */
+extern void sbx_failure_capacity(const char *rejections) pg_attribute_noreturn();
 
 /* The message alone of the error that follows. */
 extern char *sbx_failure_message(const SbxOp *op, const char *sbx_id);

@@ -5,6 +5,8 @@
  */
 #include "flow/plan.h"
 
+#include <limits.h>
+
 #include "core/merge.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
@@ -31,6 +33,9 @@ judge_registered(SbxPlan *plan)
 			sbx_route_reject(&plan->routing, verdict, SBX_RULE_CREDENTIALS);
 		if (verdict->eligible)
 			sbx_route_filter_signals(&plan->routing, verdict);
+		verdict->place = plan->places == NULL ? 0 : plan->places[i];
+		if (verdict->eligible)
+			sbx_route_filter_order(&plan->routing, verdict);
 	}
 }
 
@@ -43,6 +48,29 @@ judge(SbxPlan *plan, bool explain, int wanted)
 	judge_registered(plan);
 	plan->eligible =
 	    sbx_route_rank(&plan->routing, plan->verdicts, plan->count, wanted);
+}
+
+/* Places of pools in the policy's order; what is not registered any more is noted. */
+static void
+read_order(SbxPlan *plan)
+{
+	int count;
+	char **ids = sbx_policy_order(plan->policy, &count);
+
+	if (ids == NULL)
+		return;
+	plan->routing.ordered = true;
+	plan->places = palloc0(sizeof(int) * (plan->count + 1));
+	plan->vanished = palloc(sizeof(char *) * (count + 1));
+	for (int i = 0; i < count; i++)
+	{
+		int index = sbx_registry_index(plan->registry, ids[i]);
+
+		if (index >= 0)
+			plan->places[index] = i + 1;
+		else
+			plan->vanished[plan->vanished_count++] = ids[i];
+	}
 }
 
 SbxPlan *
@@ -62,8 +90,12 @@ sbx_plan_make(Jsonb *request, const char *policy, bool detached, bool explain,
 	sbx_request_check_routable(plan->request);
 	plan->routing.request = plan->request;
 	plan->routing.detached = detached;
-	judge(plan, explain,
-	      wanted == SBX_WANTED_ATTEMPTS ? plan->request->max_attempts : wanted);
+	read_order(plan);
+
+	/* What is full is skipped: any of them may be attempted. */
+	if (wanted == SBX_WANTED_ATTEMPTS)
+		wanted = plan->routing.ordered ? INT_MAX : plan->request->max_attempts;
+	judge(plan, explain, wanted);
 	return plan;
 }
 

@@ -20,6 +20,9 @@ typedef struct SbxPlan
 	SbxVerdict *verdicts;        /* the best first, see sbx_route_rank() */
 	int count;
 	int eligible;
+	int *places; /* of the registered pools in the policy's order; NULL = no order */
+	char **vanished; /* ids of the policy's order that are not registered */
+	int vanished_count;
 } SbxPlan;
 
 /*

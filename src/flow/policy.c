@@ -5,18 +5,20 @@
  */
 #include "compat.h"
 
-#include "catalog/namespace.h"
+#include "catalog/pg_type.h"
 #include "core/classify.h"
+#include "core/isotime.h"
 #include "core/request.h"
 #include "flow/rows.h"
+#include "flow/seam.h"
 #include "miscadmin.h"
 #include "observe/error.h"
-#include "observe/hook.h"
 #include "store/policy.h"
 #include "store/registry.h"
 #include "utils/builtins.h"
 
-#define POLICY SBX_DOCUMENT_POLICY
+#define POLICY     SBX_DOCUMENT_POLICY
+#define ORDER_PATH "policy.providerOrder"
 
 /* Parts of a policy that are not built: columns, and arguments of sbx_set_policy(). */
 static const struct
@@ -24,9 +26,7 @@ static const struct
 	const char *column;
 	int argument;
 	const char *path;
-} unbuilt[] = {{"provider_order", 1, "policy.providerOrder"},
-               {"capacity_timeout", 2, "policy.capacityTimeout"},
-               {"signals_resolver", 5, "policy.signalsResolver"},
+} unbuilt[] = {{"signals_resolver", 5, "policy.signalsResolver"},
                {"readiness", 6, "policy.readiness"},
                {"observer", 7, "policy.observer"}};
 
@@ -78,51 +78,66 @@ check_defaults(Jsonb *defaults, bool restoring)
 	(void) sbx_request_parse_at(&path, defaults, known_names(defaults, restoring));
 }
 
-static bool
-has_privilege(PGFunction check, Oid role, Oid object, const char *privilege)
+/* An id of the order: registered, unless a dump has not come so far. */
+static void
+check_ordered(const char *id, bool restoring)
 {
-	return DatumGetBool(DirectFunctionCall3(check, ObjectIdGetDatum(role),
-	                                        ObjectIdGetDatum(object),
-	                                        CStringGetTextDatum(privilege)));
+	const SbxRegistry *registry = sbx_registry_get();
+	const char **ids;
+
+	if ((restoring && registry->count == 0 && sbx_is_provider_id(id)) ||
+	    sbx_registry_find(id) != NULL)
+		return;
+	ids = palloc(sizeof(char *) * (registry->count + 1));
+	for (int i = 0; i < registry->count; i++)
+		ids[i] = registry->providers[i].pool.id;
+	sbx_error_document(POLICY, ORDER_PATH, SBX_REASON_UNKNOWN_NAME,
+	                   sbx_error_nearest_hint(id, ids, registry->count));
 }
 
-/*
- * A classifier is a function that its policy's role may call.  While a dump is restored,
- * privileges on schemas are not there yet: they are looked at when it is called.
- */
+/* A list of distinct pools; an empty one would reach nobody. */
 static void
-check_classifier(const char *function, Oid role, bool restoring)
+check_order(const SbxPolicy *policy, bool restoring)
 {
-	const char *path = "policy.classifier";
-	char *schema;
-	char *name;
-	Oid oid;
+	char **ids;
+	int count;
 
-	if (!sbx_hook_split(function, &schema, &name))
-		sbx_error_document(POLICY, path, SBX_REASON_BAD_FORMAT,
-		                   _("Write the function as schema.name, without arguments."));
-	oid = sbx_hook_find(schema, name);
-	if (!OidIsValid(oid))
-		sbx_error_document(
-		    POLICY, path, SBX_REASON_UNKNOWN_NAME,
-		    psprintf(_("There has to be a function %s(jsonb) that returns jsonb."),
-		             quote_qualified_identifier(schema, name)));
-	if (!has_privilege(has_function_privilege_id_id, role, oid, "EXECUTE") ||
-	    (!restoring && !has_privilege(has_schema_privilege_id_id, role,
-	                                  get_namespace_oid(schema, false), "USAGE")))
-		sbx_error_document(POLICY, path, SBX_REASON_FORBIDDEN,
-		                   _("The role that registers a policy has to have the "
-		                     "privilege to call its functions."));
+	if (ARR_NDIM(policy->provider_order) > 1)
+		sbx_error_document(POLICY, ORDER_PATH, SBX_REASON_WRONG_TYPE, NULL);
+	if (array_contains_nulls(policy->provider_order))
+		sbx_error_document(POLICY, ORDER_PATH, SBX_REASON_MISSING, NULL);
+	ids = sbx_policy_order(policy, &count);
+	if (count == 0)
+		sbx_error_document(POLICY, ORDER_PATH, SBX_REASON_EMPTY, NULL);
+	for (int i = 0; i < count; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		check_ordered(ids[i], restoring);
+		for (int earlier = 0; earlier < i; earlier++)
+		{
+			if (strcmp(ids[earlier], ids[i]) == 0)
+				sbx_error_document(POLICY, ORDER_PATH, SBX_REASON_DUPLICATE, NULL);
+		}
+	}
 }
 
 /* restoring: this may be a dump, so what it cannot have yet is not asked for. */
 static void
 check_policy(const SbxPolicy *policy, bool restoring)
 {
+	int64 ms;
+
+	if (policy->provider_order != NULL)
+		check_order(policy, restoring);
+	if (policy->capacity_timeout != NULL &&
+	    !sbx_isotime_interval_ms(policy->capacity_timeout, &ms))
+		sbx_error_document(POLICY, "policy.capacityTimeout", SBX_REASON_OUT_OF_RANGE,
+		                   NULL);
 	if (policy->request_defaults != NULL)
 		check_defaults(policy->request_defaults, restoring);
 	if (policy->classifier != NULL)
-		check_classifier(policy->classifier, policy->registered_by, restoring);
+		sbx_seam_check(POLICY, "policy.classifier", policy->classifier, JSONBOID,
+		               policy->registered_by, restoring);
 }
 
 /* --- functions ------------------------------------------------------------------ */
@@ -151,6 +166,8 @@ sbx_set_policy(PG_FUNCTION_ARGS)
 		if (!PG_ARGISNULL(unbuilt[i].argument))
 			sbx_error_not_built(unbuilt[i].path);
 	}
+	policy.provider_order = PG_ARGISNULL(1) ? NULL : PG_GETARG_ARRAYTYPE_P(1);
+	policy.capacity_timeout = PG_ARGISNULL(2) ? NULL : PG_GETARG_INTERVAL_P(2);
 	policy.request_defaults = PG_ARGISNULL(3) ? NULL : PG_GETARG_JSONB_P(3);
 	policy.classifier = PG_ARGISNULL(4) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(4));
 	policy.registered_by = GetUserId();
@@ -185,6 +202,7 @@ sbx_policy_check(PG_FUNCTION_ARGS)
 {
 	SbxRow row = {.document = POLICY, .path = "policy"};
 	SbxPolicy policy = {0};
+	Datum value;
 	bool is_null;
 
 	sbx_rows_open(fcinfo, "sbx_policy", "sbx_policy_check", &row);
@@ -196,6 +214,10 @@ sbx_policy_check(PG_FUNCTION_ARGS)
 		if (!is_null)
 			sbx_error_not_built(unbuilt[i].path);
 	}
+	value = sbx_rows_column(&row, "provider_order", &is_null);
+	policy.provider_order = is_null ? NULL : DatumGetArrayTypeP(value);
+	value = sbx_rows_column(&row, "capacity_timeout", &is_null);
+	policy.capacity_timeout = is_null ? NULL : DatumGetIntervalP(value);
 	policy.request_defaults = sbx_rows_jsonb(&row, "request_defaults");
 	policy.classifier = sbx_rows_text(&row, "classifier");
 	policy.registered_by = sbx_rows_settle_registrar(&row);

@@ -182,6 +182,9 @@ check_eligible(const SbxPlan *plan)
 		               SBX_UNSET);
 		sbx_plan_refuse(plan);
 	}
+	for (int i = 0; i < plan->vanished_count; i++)
+		sbx_event_emit(SBX_EVENT_ORDER_IGNORED, NULL, plan->vanished[i], 0, NULL,
+		               SBX_UNSET, SBX_UNSET);
 	sbx_event_emit(SBX_EVENT_ROUTE_PLANNED, NULL, plan->verdicts[0].pool->id, 0, NULL,
 	               SBX_UNSET, SBX_UNSET);
 }
@@ -233,7 +236,7 @@ provision(FunctionCallInfo fcinfo, bool detached, const char *function)
  *		transaction: if that does not commit, the sandbox is destroyed.
  *
  *		Errors: SB001 invalid request or id, SB002 placement that bypasses routing,
- *		SB003 no eligible provider, SB005 launch failed for good, SB006 attempts
+ *		SB003 no eligible provider, SB004 no account with room, SB005 launch failed for good, SB006 attempts
  *		exhausted, SB011 incomplete credential, SB013 unknown policy, 42501 unusable
  *		registration, 25006 read-only transaction or recovery, 54000 more than
  *		sbx_router.max_launches_per_statement, 0A000 parts of the request language

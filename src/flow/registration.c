@@ -6,6 +6,7 @@
 
 #include "catalog/pg_type.h"
 #include "flow/rows.h"
+#include "flow/seam.h"
 #include "flow/session.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -39,6 +40,26 @@ empty_object(void)
 }
 
 /*
+ * As a row is checked: what the role that answers for it may do now.  A dump may not have
+ * all of it yet.
+ */
+static void
+check_reader(const SbxProvider *provider, bool restoring)
+{
+	if (provider->capacity.reader != NULL)
+		sbx_seam_check(SBX_DOCUMENT_PROVIDER, "provider.capacity.reader",
+		               provider->capacity.reader, TEXTOID, provider->registered_by,
+		               restoring);
+}
+
+static void
+check_written(const SbxProvider *provider)
+{
+	sbx_registry_check_written(provider);
+	check_reader(provider, false);
+}
+
+/*
  * sbx_register_provider(id text, kind text, settings, capabilities, signals,
  *						 capacity jsonb) returns void
  *		Errors: SB013 naming the path, 42501 for an endpoint override by a role
@@ -64,7 +85,7 @@ sbx_register_provider(PG_FUNCTION_ARGS)
 	/* The row's trigger checks again; here the error has no context of ours. */
 	sbx_registry_parse(&registration, sbx_declared_create(CurrentMemoryContext),
 	                   &provider);
-	sbx_registry_check_written(&provider);
+	check_written(&provider);
 	sbx_registry_insert(&registration);
 	PG_RETURN_VOID();
 }
@@ -109,7 +130,7 @@ sbx_update_provider(PG_FUNCTION_ARGS)
 	registration->registered_by = GetUserId();
 	sbx_registry_parse(registration, sbx_declared_create(CurrentMemoryContext),
 	                   &provider);
-	sbx_registry_check_written(&provider);
+	check_written(&provider);
 	sbx_registry_update(registration);
 	PG_RETURN_VOID();
 }
@@ -172,7 +193,9 @@ sbx_provider_check(PG_FUNCTION_ARGS)
 	 * such a pool can be switched off.  It is refused where it is used.
 	 */
 	if (!superuser())
-		sbx_registry_check_written(&provider);
+		check_written(&provider);
+	else
+		check_reader(&provider, true);
 	return PointerGetDatum(row.tuple);
 }
 

@@ -257,28 +257,36 @@ is_complete(const SbxProviderKind *kind, const SbxCredential *credential)
 	return true;
 }
 
+bool
+sbx_session_has_access(const SbxProvider *provider, SbxAccess *access)
+{
+	access->provider = provider;
+	access->credential = sbx_credential_find(provider->pool.id);
+	if (access->credential == NULL ||
+	    !is_complete(provider->kind, access->credential) ||
+	    !sbx_registry_is_usable(provider))
+		return false;
+	access->account.settings = provider->settings;
+	access->account.credentials = sbx_credential_values(access->credential);
+	return true;
+}
+
 void
 sbx_session_access(const SbxProvider *provider, SbxAccess *access)
 {
 	StringInfoData detail;
 
+	if (sbx_session_has_access(provider, access))
+		return;
 	sbx_registry_check_usable(provider);
-	access->provider = provider;
-	access->credential = sbx_credential_find(provider->pool.id);
-	if (access->credential == NULL || !is_complete(provider->kind, access->credential))
-	{
-		sbx_detail_open(&detail);
-		sbx_detail_text(&detail, "providerId", provider->pool.id);
-		sbx_detail_close(&detail);
-		ereport(ERROR,
-		        (errcode(SBX_ERRCODE_CREDENTIAL_MISSING),
-		         errmsg("no credential for provider \"%s\" in this session",
-		                provider->pool.id),
-		         errdetail_internal("%s", detail.data),
-		         errhint("Use sbx_set_credential() as the role that needs it.")));
-	}
-	access->account.settings = provider->settings;
-	access->account.credentials = sbx_credential_values(access->credential);
+	sbx_detail_open(&detail);
+	sbx_detail_text(&detail, "providerId", provider->pool.id);
+	sbx_detail_close(&detail);
+	ereport(ERROR, (errcode(SBX_ERRCODE_CREDENTIAL_MISSING),
+	                errmsg("no credential for provider \"%s\" in this session",
+	                       provider->pool.id),
+	                errdetail_internal("%s", detail.data),
+	                errhint("Use sbx_set_credential() as the role that needs it.")));
 }
 
 typedef struct HeldOp

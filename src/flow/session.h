@@ -79,6 +79,9 @@ typedef struct SbxAccess
  */
 extern void sbx_session_access(const SbxProvider *provider, SbxAccess *access);
 
+/* The same, but false in either case. */
+extern bool sbx_session_has_access(const SbxProvider *provider, SbxAccess *access);
+
 /*
  * Free an operation, and unpin its credential, when the current memory context
  * goes.  NULL means out of memory: raises 53200.  Returns op.

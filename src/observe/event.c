@@ -17,8 +17,9 @@ static uint64 emitted = 0;
 
 /* In the order of SbxEventName. */
 static const char *const event_names[] = {
-    "route.planned",     "route.refused",  "attempt.started",  "attempt.failed",
-    "attempt.succeeded", "mapping.failed", "cleanup.finished", "destroy.finished"};
+    "route.planned",    "route.refused",   "order.ignored",     "capacity.skipped",
+    "attempt.started",  "attempt.failed",  "attempt.succeeded", "mapping.failed",
+    "cleanup.finished", "destroy.finished"};
 
 void
 sbx_event_emit(SbxEventName name, const char *sbx_id, const char *provider_id,

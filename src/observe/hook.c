@@ -14,12 +14,14 @@
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
+#include "storage/latch.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 #include "utils/syscache.h"
+#include "utils/timeout.h"
 #include "utils/varlena.h"
 
 /*
@@ -29,6 +31,7 @@
 typedef struct HookKey
 {
 	Oid role;
+	Oid argument_type;
 	char function[SBX_MAX_HOOK_NAME];
 } HookKey;
 
@@ -70,9 +73,8 @@ sbx_hook_split(const char *function, char **schema, char **name)
 }
 
 Oid
-sbx_hook_find(const char *schema, const char *name)
+sbx_hook_find(const char *schema, const char *name, Oid argument_type)
 {
-	Oid argument = JSONBOID;
 	Oid namespace = get_namespace_oid(schema, true);
 	HeapTuple tuple;
 	Form_pg_proc form;
@@ -82,7 +84,7 @@ sbx_hook_find(const char *schema, const char *name)
 	if (!OidIsValid(namespace) || isAnyTempNamespace(namespace))
 		return InvalidOid;
 	tuple = SearchSysCache3(PROCNAMEARGSNSP, CStringGetDatum(name),
-	                        PointerGetDatum(buildoidvector(&argument, 1)),
+	                        PointerGetDatum(buildoidvector(&argument_type, 1)),
 	                        ObjectIdGetDatum(namespace));
 	if (!HeapTupleIsValid(tuple))
 		return InvalidOid;
@@ -97,7 +99,7 @@ sbx_hook_find(const char *schema, const char *name)
 /* --- plans ---------------------------------------------------------------- */
 
 static HookPlan *
-find_plan(const char *function, Oid role)
+find_plan(const SbxHook *hook)
 {
 	HookKey key;
 	HookPlan *plan;
@@ -110,8 +112,9 @@ find_plan(const char *function, Oid role)
 		plans = hash_create("sbx_router hooks", 8, &info, HASH_ELEM | HASH_BLOBS);
 	}
 	memset(&key, 0, sizeof(key));
-	key.role = role;
-	strlcpy(key.function, function, sizeof(key.function));
+	key.role = hook->role;
+	key.argument_type = hook->argument_type;
+	strlcpy(key.function, hook->function, sizeof(key.function));
 	plan = hash_search(plans, &key, HASH_ENTER, &found);
 	if (!found)
 	{
@@ -124,7 +127,6 @@ find_plan(const char *function, Oid role)
 static void
 make_plan(HookPlan *plan)
 {
-	Oid argument = JSONBOID;
 	char *schema;
 	char *name;
 	char *sql;
@@ -135,7 +137,8 @@ make_plan(HookPlan *plan)
 	sql = psprintf("SELECT %s($1)", quote_qualified_identifier(schema, name));
 
 	/* Generic: otherwise the planner itself would call a function that is immutable. */
-	plan->plan = SPI_prepare_cursor(sql, 1, &argument, CURSOR_OPT_GENERIC_PLAN);
+	plan->plan =
+	    SPI_prepare_cursor(sql, 1, &plan->key.argument_type, CURSOR_OPT_GENERIC_PLAN);
 	if (plan->plan == NULL)
 		elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
 	SPI_keepplan(plan->plan);
@@ -153,6 +156,81 @@ forget_plan_if_stale(HookPlan *plan)
 	if (plan->plan != NULL)
 		SPI_freeplan(plan->plan);
 	hash_search(plans, &plan->key, HASH_REMOVE, NULL);
+}
+
+/* --- time ----------------------------------------------------------------- */
+
+/*
+ * A function whose time is over is cancelled like a statement; by this flag that is told
+ * from a cancel of the statement.
+ */
+static volatile sig_atomic_t time_is_over = false;
+static TimeoutId timer = MAX_TIMEOUTS;
+
+/* The time of a call, and what was running when it started. */
+typedef struct HookTime
+{
+	int64 timeout_ms;
+	bool outer; /* a function further up the stack has a time of its own */
+	TimestampTz outer_end;
+	bool statement; /* statement_timeout */
+	TimestampTz statement_end;
+} HookTime;
+
+static void
+cancel_function(void)
+{
+	/* A cancel that is pending already is not ours. */
+	if (QueryCancelPending || ProcDiePending)
+		return;
+	time_is_over = true;
+	QueryCancelPending = true;
+	InterruptPending = true;
+	SetLatch(MyLatch);
+}
+
+static void
+start_time(HookTime *time, int64 timeout_ms)
+{
+	time->timeout_ms = timeout_ms;
+	time_is_over = false;
+	if (timeout_ms <= 0)
+		return;
+	if (timer == MAX_TIMEOUTS)
+		timer = RegisterTimeout(USER_TIMEOUT, cancel_function);
+	time->outer = get_timeout_active(timer);
+	time->outer_end = get_timeout_finish_time(timer);
+	time->statement = get_timeout_active(STATEMENT_TIMEOUT);
+	time->statement_end = get_timeout_finish_time(STATEMENT_TIMEOUT);
+	enable_timeout_after(timer, (int) Min(timeout_ms, INT_MAX));
+}
+
+/*
+ * True = the function was cancelled because its time was over, and the statement's was
+ * not.  error is what it raised, or NULL.
+ */
+static bool
+end_time(const HookTime *time, const ErrorData *error)
+{
+	bool is_over;
+
+	if (time->timeout_ms <= 0)
+		return false;
+	disable_timeout(timer, false);
+	is_over = time_is_over;
+	time_is_over = false;
+	if (time->outer)
+		enable_timeout_at(timer, time->outer_end);
+	if (!is_over)
+		return false;
+
+	/* It has not noticed: the cancel must not hit anybody else. */
+	if (error == NULL || error->sqlerrcode != ERRCODE_QUERY_CANCELED)
+	{
+		QueryCancelPending = false;
+		return false;
+	}
+	return !time->statement || time->statement_end > GetCurrentTimestamp();
 }
 
 /* --- the call ------------------------------------------------------------- */
@@ -199,9 +277,8 @@ read_result(MemoryContext context)
 }
 
 static Jsonb *
-execute(HookPlan *plan, Jsonb *argument, MemoryContext context)
+execute(HookPlan *plan, Datum argument, MemoryContext context)
 {
-	Datum value = JsonbPGetDatum(argument);
 	Jsonb *result;
 	int code;
 
@@ -211,7 +288,7 @@ execute(HookPlan *plan, Jsonb *argument, MemoryContext context)
 		make_plan(plan);
 
 	/* Two rows are enough to see that it returns a set. */
-	code = SPI_execute_plan(plan->plan, &value, NULL, false, 2);
+	code = SPI_execute_plan(plan->plan, &argument, NULL, false, 2);
 	if (code < 0)
 		elog(ERROR, "SPI failed: %s", SPI_result_code_string(code));
 	result = read_result(context);
@@ -250,16 +327,19 @@ recover(const HookScope *scope)
 	return error;
 }
 
-static bool
-call(HookPlan *plan, Jsonb *argument, Jsonb **result)
+static SbxHookOutcome
+call(HookPlan *plan, int64 timeout_ms, Datum argument, Jsonb **result)
 {
 	HookScope scope;
+	HookTime time;
 	ErrorData *volatile error = NULL;
+	bool timed_out;
 
 	remember(&scope);
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(scope.context);
 	plan->running++;
+	start_time(&time, timeout_ms);
 	PG_TRY();
 	{
 		enter(&scope, plan->key.role);
@@ -272,26 +352,27 @@ call(HookPlan *plan, Jsonb *argument, Jsonb **result)
 		error = recover(&scope);
 	}
 	PG_END_TRY();
+	timed_out = end_time(&time, error);
 	plan->running--;
 	MemoryContextSwitchTo(scope.context);
 	CurrentResourceOwner = scope.owner;
 	if (error == NULL)
-		return true;
+		return SBX_HOOK_RETURNED;
 
 	*result = NULL;
 	forget_plan_if_stale(plan);
-	if (sbx_error_is_interrupt(error->sqlerrcode))
+	if (!timed_out && sbx_error_is_interrupt(error->sqlerrcode))
 		ReThrowError(error);
 	FreeErrorData(error);
-	return false;
+	return timed_out ? SBX_HOOK_TIMED_OUT : SBX_HOOK_FAILED;
 }
 
-bool
-sbx_hook_call(const char *function, Oid role, Jsonb *argument, Jsonb **result)
+SbxHookOutcome
+sbx_hook_call(const SbxHook *hook, Datum argument, Jsonb **result)
 {
 	*result = NULL;
-	if (strlen(function) >= SBX_MAX_HOOK_NAME ||
-	    !SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(role)))
-		return false;
-	return call(find_plan(function, role), argument, result);
+	if (strlen(hook->function) >= SBX_MAX_HOOK_NAME ||
+	    !SearchSysCacheExists1(AUTHOID, ObjectIdGetDatum(hook->role)))
+		return SBX_HOOK_FAILED;
+	return call(find_plan(hook), hook->timeout_ms, argument, result);
 }

@@ -22,21 +22,37 @@
 extern bool sbx_hook_split(const char *function, char **schema, char **name);
 
 /*
- * The function of that name that takes a jsonb and returns one; InvalidOid = none, or in
- * a temporary schema.
+ * The function of that name that takes one argument of that type and returns a jsonb;
+ * InvalidOid = none, or in a temporary schema.
  */
-extern Oid sbx_hook_find(const char *schema, const char *name);
+extern Oid sbx_hook_find(const char *schema, const char *name, Oid argument_type);
+
+/* A function to call, and how. */
+typedef struct SbxHook
+{
+	const char *function; /* "schema.name" */
+	Oid argument_type;
+	Oid role;         /* with whose rights */
+	int64 timeout_ms; /* 0 = as long as the statement may take */
+} SbxHook;
+
+typedef enum SbxHookOutcome
+{
+	SBX_HOOK_RETURNED,
+	SBX_HOOK_FAILED, /* there is no such function or role, or it raised */
+	SBX_HOOK_TIMED_OUT
+} SbxHookOutcome;
 
 /*
- * Call function(argument) with the rights of a role, inside a security-restricted
- * operation, with the search_path pg_catalog, pg_temp.
+ * Call function(argument) inside a security-restricted operation, with the search_path
+ * pg_catalog, pg_temp.
  *
- * true: it returned; *result is allocated in the current context, or NULL for SQL NULL.
- * false: there is no such function or role, or it raised; whatever it did is rolled
- * back and what it said is nowhere.  Only a cancel, a timeout or a termination is raised
- * again.  Everything else in the session is as it was before, either way.
+ * When it returned, *result is allocated in the current context, or NULL for SQL NULL.
+ * Else whatever it did is rolled back and what it said is nowhere.  Only a cancel, a
+ * timeout of the statement or a termination is raised again.  Everything else in the
+ * session is as it was before, either way.
  */
-extern bool
-sbx_hook_call(const char *function, Oid role, Jsonb *argument, Jsonb **result);
+extern SbxHookOutcome
+sbx_hook_call(const SbxHook *hook, Datum argument, Jsonb **result);
 
 #endif /* SBX_HOOK_H */

@@ -5,6 +5,7 @@
 #include "store/policy.h"
 
 #include "catalog/pg_type.h"
+#include "core/isotime.h"
 #include "observe/error.h"
 #include "store/catalog.h"
 #include "utils/builtins.h"
@@ -15,8 +16,8 @@
 static char *default_policy = NULL;
 
 static SbxStatement select_one = {
-    "SELECT name, request_defaults, classifier, registered_by FROM %1$s.sbx_policy"
-    " WHERE name OPERATOR(pg_catalog.=) $1",
+    "SELECT name, provider_order, capacity_timeout, request_defaults, classifier,"
+    " registered_by FROM %1$s.sbx_policy WHERE name OPERATOR(pg_catalog.=) $1",
     1,
     {TEXTOID}};
 
@@ -24,8 +25,9 @@ static SbxStatement select_names = {"SELECT name FROM %1$s.sbx_policy ORDER BY n
 
 /* The whole row: what is not given is not kept. */
 static SbxStatement write_row = {
-    "INSERT INTO %1$s.sbx_policy (name, request_defaults, classifier, registered_by)"
-    " VALUES ($1, $2, $3, $4) ON CONFLICT (name) DO UPDATE SET"
+    "INSERT INTO %1$s.sbx_policy (name, provider_order, capacity_timeout,"
+    " request_defaults, classifier, registered_by)"
+    " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (name) DO UPDATE SET"
     " provider_order = excluded.provider_order,"
     " capacity_timeout = excluded.capacity_timeout,"
     " request_defaults = excluded.request_defaults,"
@@ -34,8 +36,8 @@ static SbxStatement write_row = {
     " readiness = excluded.readiness,"
     " observer = excluded.observer,"
     " registered_by = excluded.registered_by",
-    4,
-    {TEXTOID, JSONBOID, TEXTOID, REGROLEOID}};
+    6,
+    {TEXTOID, TEXTARRAYOID, INTERVALOID, JSONBOID, TEXTOID, REGROLEOID}};
 
 static SbxStatement delete_row = {
     "DELETE FROM %1$s.sbx_policy WHERE name OPERATOR(pg_catalog.=) $1", 1, {TEXTOID}};
@@ -50,18 +52,28 @@ sbx_policy_define_gucs(void)
 
 /* --- reading ---------------------------------------------------------------- */
 
+/* A value that is passed by reference; NULL for SQL NULL. */
+static void *
+read_pointer(SbxCatalogScope *scope, int column)
+{
+	bool is_null;
+	Datum value = sbx_catalog_datum(scope, 0, column, &is_null);
+
+	return is_null ? NULL : DatumGetPointer(value);
+}
+
 static SbxPolicy *
 read_row(SbxCatalogScope *scope)
 {
 	SbxPolicy *policy = MemoryContextAlloc(scope->caller_context, sizeof(SbxPolicy));
 	bool is_null;
-	Datum defaults;
 
 	policy->name = sbx_catalog_text(scope, 0, 1);
-	defaults = sbx_catalog_datum(scope, 0, 2, &is_null);
-	policy->request_defaults = is_null ? NULL : DatumGetJsonbP(defaults);
-	policy->classifier = sbx_catalog_text(scope, 0, 3);
-	policy->registered_by = DatumGetObjectId(sbx_catalog_datum(scope, 0, 4, &is_null));
+	policy->provider_order = read_pointer(scope, 2);
+	policy->capacity_timeout = read_pointer(scope, 3);
+	policy->request_defaults = read_pointer(scope, 4);
+	policy->classifier = sbx_catalog_text(scope, 0, 5);
+	policy->registered_by = DatumGetObjectId(sbx_catalog_datum(scope, 0, 6, &is_null));
 	return policy;
 }
 
@@ -119,24 +131,58 @@ sbx_policy_resolve(const char *argument)
 	sbx_error_document(POLICY, "policy", SBX_REASON_UNKNOWN_NAME, hint);
 }
 
+char **
+sbx_policy_order(const SbxPolicy *policy, int *count)
+{
+	Datum *elements;
+	char **ids;
+
+	*count = 0;
+	if (policy == NULL || policy->provider_order == NULL)
+		return NULL;
+	deconstruct_array(policy->provider_order, TEXTOID, -1, false, TYPALIGN_INT,
+	                  &elements, NULL, count);
+	ids = palloc(sizeof(char *) * (*count + 1));
+	for (int i = 0; i < *count; i++)
+		ids[i] = TextDatumGetCString(elements[i]);
+	return ids;
+}
+
+int64
+sbx_policy_capacity_ms(const SbxPolicy *policy)
+{
+	int64 ms;
+
+	if (policy == NULL || policy->capacity_timeout == NULL ||
+	    !sbx_isotime_interval_ms(policy->capacity_timeout, &ms))
+		return SBX_CAPACITY_TIMEOUT_MS;
+	return ms;
+}
+
 /* --- writing ------------------------------------------------------------------ */
+
+static void
+set_pointer(Datum *values, char *nulls, int i, const void *pointer)
+{
+	values[i] = PointerGetDatum(pointer);
+	nulls[i] = pointer == NULL ? 'n' : ' ';
+}
 
 void
 sbx_policy_write(const SbxPolicy *policy)
 {
 	SbxCatalogScope scope;
-	Datum values[4];
-	char nulls[] = "    ";
+	Datum values[6];
+	char nulls[] = "      ";
 
 	values[0] = CStringGetTextDatum(policy->name);
-	values[1] = policy->request_defaults == NULL
-	                ? (Datum) 0
-	                : JsonbPGetDatum(policy->request_defaults);
-	nulls[1] = policy->request_defaults == NULL ? 'n' : ' ';
-	values[2] = policy->classifier == NULL ? (Datum) 0
-	                                       : CStringGetTextDatum(policy->classifier);
-	nulls[2] = policy->classifier == NULL ? 'n' : ' ';
-	values[3] = ObjectIdGetDatum(policy->registered_by);
+	set_pointer(values, nulls, 1, policy->provider_order);
+	set_pointer(values, nulls, 2, policy->capacity_timeout);
+	set_pointer(values, nulls, 3, policy->request_defaults);
+	set_pointer(values, nulls, 4,
+	            policy->classifier == NULL ? NULL
+	                                       : cstring_to_text(policy->classifier));
+	values[5] = ObjectIdGetDatum(policy->registered_by);
 
 	sbx_catalog_begin_write(&scope, "sbx_policy");
 	sbx_catalog_execute(&write_row, values, nulls);

@@ -7,12 +7,19 @@
 
 #include "compat.h"
 
+#include "utils/array.h"
 #include "utils/jsonb.h"
+#include "utils/timestamp.h"
+
+/* Time to read an account's capacity, where nobody says otherwise. */
+#define SBX_CAPACITY_TIMEOUT_MS 5000
 
 /* What is built of a policy; NULL = the policy has none. */
 typedef struct SbxPolicy
 {
 	char *name;
+	ArrayType *provider_order; /* ids as text, the first one first */
+	Interval *capacity_timeout;
 	Jsonb *request_defaults;
 	char *classifier; /* "schema.name" */
 	Oid registered_by;
@@ -28,6 +35,12 @@ extern void sbx_policy_define_gucs(void);
  * whatever the transaction's snapshot.  Allocated in the current context.
  */
 extern SbxPolicy *sbx_policy_resolve(const char *argument);
+
+/* The ids of its provider order, NULL and *count 0 without one. */
+extern char **sbx_policy_order(const SbxPolicy *policy, int *count);
+
+/* Time that each account may take to be read, in ms; policy may be NULL. */
+extern int64 sbx_policy_capacity_ms(const SbxPolicy *policy);
 
 /* Make a policy, or replace the whole row of that name. */
 extern void sbx_policy_write(const SbxPolicy *policy);

@@ -278,6 +278,12 @@ sbx_registry_check_written(const SbxProvider *provider)
 		     errdetail("Only superusers may point a provider to another endpoint.")));
 }
 
+bool
+sbx_registry_is_usable(const SbxProvider *provider)
+{
+	return forbidden_setting(provider) == NULL;
+}
+
 void
 sbx_registry_check_usable(const SbxProvider *provider)
 {
@@ -336,7 +342,7 @@ sbx_registry_parse(const SbxRegistration *registration, SbxDeclared *declared,
 	open_document(SBX_MEMBER(path, "signals"), registration->signals, &document);
 	sbx_signals_parse(path, &document, &pool->signals);
 	open_document(SBX_MEMBER(path, "capacity"), registration->capacity, &document);
-	sbx_capacity_check(path, &document);
+	sbx_capacity_parse(path, &document, &provider->capacity);
 }
 
 /* --- rows ------------------------------------------------------------------ */
@@ -581,13 +587,22 @@ compare_to_id(const void *key, const void *provider)
 	return strcmp(key, ((const SbxProvider *) provider)->pool.id);
 }
 
+int
+sbx_registry_index(const SbxRegistry *registry, const char *id)
+{
+	const SbxProvider *found = bsearch(id, registry->providers, registry->count,
+	                                   sizeof(SbxProvider), compare_to_id);
+
+	return found == NULL ? -1 : (int) (found - registry->providers);
+}
+
 const SbxProvider *
 sbx_registry_find(const char *id)
 {
 	const SbxRegistry *registry = sbx_registry_get();
+	int index = sbx_registry_index(registry, id);
 
-	return bsearch(id, registry->providers, registry->count, sizeof(SbxProvider),
-	               compare_to_id);
+	return index < 0 ? NULL : &registry->providers[index];
 }
 
 /* --- writing --------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #ifndef SBX_REGISTRY_H
 #define SBX_REGISTRY_H
 
+#include "core/admission.h"
 #include "core/route.h"
 #include "providers/provider.h"
 
@@ -21,6 +22,7 @@ typedef struct SbxProvider
 	const SbxProviderKind *kind;
 	SbxLaunchAbility launch;
 	SbxFieldValue settings[SBX_MAX_SETTINGS];
+	SbxCapacity capacity;
 	bool enabled;
 	Oid registered_by;
 } SbxProvider;
@@ -60,6 +62,9 @@ extern void sbx_registry_parse(const SbxRegistration *registration,
  */
 extern const SbxRegistry *sbx_registry_get(void);
 
+/* Which of them has that id; -1 when none has. */
+extern int sbx_registry_index(const SbxRegistry *registry, const char *id);
+
 /* One of them; NULL when there is none. */
 extern const SbxProvider *sbx_registry_find(const char *id);
 
@@ -80,5 +85,6 @@ extern void sbx_registry_check_written(const SbxProvider *provider);
 
 /* Raises 42501 when it is not usable. */
 extern void sbx_registry_check_usable(const SbxProvider *provider);
+extern bool sbx_registry_is_usable(const SbxProvider *provider);
 
 #endif /* SBX_REGISTRY_H */
