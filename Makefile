@@ -17,6 +17,9 @@ OBJS = \
 	src/core/route.o \
 	src/core/merge.o \
 	src/core/classify.o \
+	src/core/level.o \
+	src/core/daytonalimits.o \
+	src/core/daytonasummary.o \
 	src/net/op.o \
 	src/net/json.o \
 	src/net/address.o \
@@ -55,6 +58,7 @@ OBJS = \
 	src/flow/files.o \
 	src/flow/find.o \
 	src/flow/explain.o \
+	src/flow/daytona.o \
 	src/flow/builder.o \
 	providers/kinds.o \
 	providers/steps.o \
@@ -81,7 +85,7 @@ OBJS = \
 	providers/daytona_destroy.o
 
 # The suites that need no emulator and no network.
-REGRESS = install registration policy credentials requests routing names registry vectors errors operations privileges triggers events
+REGRESS = install registration policy credentials requests routing names registry vectors errors operations privileges triggers events daytona_capacity
 REGRESS_OPTS = --inputdir=. --load-extension=sbx_router
 
 ISOLATION = concurrent_registration

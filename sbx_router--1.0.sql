@@ -417,6 +417,20 @@ CREATE FUNCTION sbx_destroy_many(
 COMMENT ON FUNCTION sbx_destroy_many(text[]) IS 'destroy many sandboxes at once: a row for each, with its own error';
 
 --
+-- Capacity
+--
+
+CREATE FUNCTION sbx_parse_daytona_capacity_limits(limits text) RETURNS jsonb
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION sbx_parse_daytona_capacity_limits(text) IS 'the limits that an operator sets for a Daytona account, with what is wrong with them: for display';
+
+CREATE FUNCTION sbx_summarize_daytona_capacity(
+	inventory jsonb, limits jsonb, workspace text, "now" timestamptz
+) RETURNS jsonb
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION sbx_summarize_daytona_capacity(jsonb, jsonb, text, timestamptz) IS 'how full a Daytona account is, for display: says nothing about whether a create would succeed';
+
+--
 -- Observability
 --
 
