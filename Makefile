@@ -18,6 +18,9 @@ OBJS = \
 	src/core/route.o \
 	src/core/merge.o \
 	src/core/classify.o \
+	src/core/level.o \
+	src/core/daytonalimits.o \
+	src/core/daytonasummary.o \
 	src/net/op.o \
 	src/net/json.o \
 	src/net/address.o \
@@ -59,6 +62,7 @@ OBJS = \
 	src/flow/find.o \
 	src/flow/explain.o \
 	src/flow/capacity.o \
+	src/flow/daytona.o \
 	src/flow/builder.o \
 	providers/kinds.o \
 	providers/steps.o \
@@ -88,7 +92,7 @@ OBJS = \
 	providers/daytona_destroy.o
 
 # The suites that need no emulator and no network.
-REGRESS = install registration policy credentials requests routing names registry vectors errors operations privileges triggers events capacity
+REGRESS = install registration policy credentials requests routing names registry vectors errors operations privileges triggers events capacity daytona_capacity
 REGRESS_OPTS = --inputdir=. --load-extension=sbx_router
 
 ISOLATION = concurrent_registration

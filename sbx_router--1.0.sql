@@ -443,25 +443,20 @@ COMMENT ON COLUMN sbx_capacity_now.unit IS 'vCPU, MiB or sandboxes';
 COMMENT ON COLUMN sbx_capacity_now.headroom IS 'limit less used; negative when more is used';
 COMMENT ON COLUMN sbx_capacity_now.required IS 'what one more sandbox needs';
 
--- A resource in which nothing fits any more is the tightest, then the one of which most
--- is used; then the one that takes the fewest launches.
+CREATE FUNCTION sbx_capacity_level(
+	used double precision, "limit" double precision, required double precision,
+	OUT percent_used double precision, OUT launches bigint, OUT level text
+) RETURNS record
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION sbx_capacity_level(double precision, double precision, double precision) IS 'percent of a limit that is used, launches that fit, and ok, warning, critical or unknown';
+
 CREATE VIEW sbx_headroom AS
-	SELECT DISTINCT ON (r.provider_id COLLATE "C")
-		   r.provider_id, r.status, r.reason, r.resource AS tightest_resource, r.percent_used,
-		   CASE WHEN r.resource IS NULL THEN 'unknown'
-				WHEN r.launches OPERATOR(pg_catalog.<) 1 OR r.percent_used OPERATOR(pg_catalog.>=) 95 THEN 'critical'
-				WHEN r.percent_used OPERATOR(pg_catalog.>=) 80 THEN 'warning'
-				ELSE 'ok' END AS level,
-		   pg_catalog.min(r.launches) OVER (PARTITION BY r.provider_id COLLATE "C") AS launches
-	FROM (SELECT c.provider_id, c.status, c.reason, c.resource,
-				 CASE WHEN c.resource IS NULL THEN NULL
-					  WHEN c."limit" OPERATOR(pg_catalog.=) 0 THEN 100
-					  ELSE 100 OPERATOR(pg_catalog.*) c.used OPERATOR(pg_catalog./) c."limit" END AS percent_used,
-				 CASE WHEN c.required OPERATOR(pg_catalog.>) 0
-					  THEN GREATEST(0, LEAST(1e15, pg_catalog.floor(c.headroom OPERATOR(pg_catalog./) c.required)))::bigint END AS launches
-		  FROM sbx_capacity() c) r
-	ORDER BY r.provider_id COLLATE "C",
-			 (r.launches OPERATOR(pg_catalog.<) 1) IS TRUE DESC, r.percent_used DESC, r.launches, r.resource COLLATE "C";
+	SELECT DISTINCT ON (c.provider_id COLLATE "C")
+		   c.provider_id, c.status, c.reason, c.resource AS tightest_resource, l.percent_used, l.level,
+		   pg_catalog.min(l.launches) OVER (PARTITION BY c.provider_id COLLATE "C") AS launches
+	FROM sbx_capacity() c, LATERAL sbx_capacity_level(c.used, c."limit", c.required) l
+	ORDER BY c.provider_id COLLATE "C",
+			 (l.launches OPERATOR(pg_catalog.=) 0) IS TRUE DESC, l.percent_used DESC, l.launches, c.resource COLLATE "C";
 COMMENT ON VIEW sbx_headroom IS 'the room of every registered provider, read now: one row per provider';
 COMMENT ON COLUMN sbx_headroom.provider_id IS 'registered pool';
 COMMENT ON COLUMN sbx_headroom.status IS 'known or unknown';
@@ -470,6 +465,16 @@ COMMENT ON COLUMN sbx_headroom.tightest_resource IS 'resource in which nothing f
 COMMENT ON COLUMN sbx_headroom.percent_used IS 'used part of that resource''s limit, in percent';
 COMMENT ON COLUMN sbx_headroom.level IS 'critical from 95 percent or when nothing fits, warning from 80 percent, ok, or unknown';
 COMMENT ON COLUMN sbx_headroom.launches IS 'launches that fit in every resource; NULL when a launch needs nothing of any, or the account is unknown';
+
+CREATE FUNCTION sbx_parse_daytona_capacity_limits(limits text) RETURNS jsonb
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION sbx_parse_daytona_capacity_limits(text) IS 'the limits that an operator sets for a Daytona account, with what is wrong with them: for display';
+
+CREATE FUNCTION sbx_summarize_daytona_capacity(
+	inventory jsonb, limits jsonb, workspace text, "now" timestamptz
+) RETURNS jsonb
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION sbx_summarize_daytona_capacity(jsonb, jsonb, text, timestamptz) IS 'how full a Daytona account is, for display: says nothing about whether a create would succeed';
 
 --
 -- Observability

@@ -64,7 +64,8 @@ SELECT statement, regress_try(statement) FROM (VALUES
 	('ALTER TABLE sbx_provider DISABLE TRIGGER ALL'), ('ALTER TABLE sbx_policy DISABLE TRIGGER ALL')) v(statement);
 -- must not fire: the pure functions over JSON are everybody's
 SELECT statement, regress_try(statement) FROM (VALUES
-	('SELECT sbx_request(cpu => 1)'), ($$SELECT sbx_route_providers('{}', '[{"id":"a"}]')$$), ($$SELECT sbx_classify_proven('{}')$$)) v(statement);
+	('SELECT sbx_request(cpu => 1)'), ($$SELECT sbx_route_providers('{}', '[{"id":"a"}]')$$), ($$SELECT sbx_classify_proven('{}')$$),
+	($$SELECT sbx_parse_daytona_capacity_limits('{}')$$), ($$SELECT sbx_summarize_daytona_capacity('[]', '{}', NULL, now())$$)) v(statement);
 -- COPY asks the same.
 COPY sbx_mapping TO stdout;
 COPY sbx_provider TO stdout;

@@ -32,6 +32,16 @@
 #define sbx_create_wait_event_set(n) CreateWaitEventSet(TopMemoryContext, (n))
 #endif
 
+/* A lexer of JSON text; unescape: what strings stand for is wanted, too. */
+#if PG_VERSION_NUM >= 170000
+#define sbx_json_lexer(text, length, unescape)                                         \
+	makeJsonLexContextCstringLen(NULL, (text), (length), GetDatabaseEncoding(),        \
+	                             (unescape))
+#else
+#define sbx_json_lexer(text, length, unescape)                                         \
+	makeJsonLexContextCstringLen((text), (length), GetDatabaseEncoding(), (unescape))
+#endif
+
 #if PG_VERSION_NUM >= 180000
 #define SBX_MODULE_MAGIC                                                               \
 	PG_MODULE_MAGIC_EXT(.name = "sbx_router", .version = SBX_ROUTER_VERSION)

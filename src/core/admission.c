@@ -4,6 +4,7 @@
  */
 #include "core/admission.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "core/jsonwalk.h"
@@ -111,9 +112,9 @@ text_of(JsonbContainer *object, const char *key)
 	return pnstrdup(value.val.string.val, value.val.string.len);
 }
 
-/* Absent leaves *amount as it is; false = there, and no finite number. */
+/* Absent leaves *amount as it is; false = there, and no number from minimum on. */
 static bool
-number_of(JsonbContainer *object, const char *key, double *amount)
+number_of(JsonbContainer *object, const char *key, double minimum, double *amount)
 {
 	JsonbValue value;
 
@@ -123,7 +124,7 @@ number_of(JsonbContainer *object, const char *key, double *amount)
 		return false;
 	*amount = DatumGetFloat8(DirectFunctionCall1(numeric_float8_no_overflow,
 	                                             NumericGetDatum(value.val.numeric)));
-	return isfinite(*amount);
+	return isfinite(*amount) && *amount >= minimum;
 }
 
 static int
@@ -160,19 +161,17 @@ read_resource(const SbxCapacity *capacity, JsonbContainer *object,
 		return SBX_UNKNOWN_MALFORMED;
 	limit = capacity->limits[i];
 	required = capacity->demand[i];
-	if (!number_of(object, "used", &used) || used < 0)
-		return SBX_UNKNOWN_MALFORMED;
-	if (!number_of(object, "limit", &limit) ||
-	    !number_of(object, "required", &required))
+	if (!number_of(object, "used", 0, &used) || used < 0 ||
+	    !number_of(object, "limit", 0, &limit) ||
+	    !number_of(object, "required", 0, &required))
 		return SBX_UNKNOWN_MALFORMED;
 	if (limit == SBX_NOT_CONFIGURED)
 		return SBX_UNKNOWN_LIMIT;
 	if (required == SBX_NOT_CONFIGURED)
 		return SBX_UNKNOWN_DEMAND;
 	headroom = limit - used;
-	if (limit < 0 || required < 0 || !isfinite(headroom) ||
-	    !number_of(object, "headroom", &headroom) ||
-	    !is_about(headroom, limit - used, limit + used))
+	if (!number_of(object, "headroom", -DBL_MAX, &headroom) ||
+	    !is_about(headroom, limit - used, limit))
 		return SBX_UNKNOWN_MALFORMED;
 	if (member_of(object, "unit", &unit) &&
 	    (unit.type != jbvString ||
@@ -246,6 +245,19 @@ sbx_admission_read(const SbxCapacity *capacity, Jsonb *answer,
 	reason = read_answer(capacity, answer, measurement->resources);
 	if (reason != NULL)
 		sbx_admission_unknown(measurement, reason);
+}
+
+int64
+sbx_admission_launches(const SbxResource *resource)
+{
+	double launches;
+
+	if (resource->required == 0)
+		return -1;
+	if (resource->required > resource->headroom)
+		return 0;
+	launches = floor(resource->headroom / resource->required);
+	return launches < (double) SBX_MAX_LAUNCHES ? (int64) launches : SBX_MAX_LAUNCHES;
 }
 
 /* --- deciding ------------------------------------------------------------------------ */

@@ -73,9 +73,9 @@ extern const char *sbx_admission_obstacle(const SbxCapacity *capacity);
  * What is used, against what is configured: the dimensions that have a limit.  There is no
  * obstacle.
  */
-extern void sbx_admission_measure(const SbxCapacity *capacity,
-                                  const double used[SBX_DIMENSIONS],
-                                  SbxMeasurement *measurement);
+extern void
+sbx_admission_measure(const SbxCapacity *capacity, const double used[SBX_DIMENSIONS],
+                      SbxMeasurement *measurement);
 
 /*
  * The answer of a custom reader: {"status":"known","resources":[{"resource","used",
@@ -88,6 +88,13 @@ extern void sbx_admission_read(const SbxCapacity *capacity, Jsonb *answer,
                                SbxMeasurement *measurement);
 
 extern void sbx_admission_unknown(SbxMeasurement *measurement, const char *reason);
+
+/*
+ * How many more sandboxes fit in this dimension: at most SBX_MAX_LAUNCHES, and -1 when one
+ * needs nothing of it.
+ */
+#define SBX_MAX_LAUNCHES INT64CONST(1000000000000000)
+extern int64 sbx_admission_launches(const SbxResource *resource);
 
 typedef enum SbxAdmission
 {

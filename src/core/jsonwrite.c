@@ -4,6 +4,8 @@
  */
 #include "core/jsonwrite.h"
 
+#include <math.h>
+
 #include "common/shortest_dec.h"
 #include "utils/builtins.h"
 
@@ -38,6 +40,19 @@ sbx_push_end(JsonbParseState **state)
 }
 
 void
+sbx_push_begin_array(JsonbParseState **state, const char *key)
+{
+	push_key(state, key);
+	pushJsonbValue(state, WJB_BEGIN_ARRAY, NULL);
+}
+
+void
+sbx_push_end_array(JsonbParseState **state)
+{
+	pushJsonbValue(state, WJB_END_ARRAY, NULL);
+}
+
+void
 sbx_push_text(JsonbParseState **state, const char *key, const char *string)
 {
 	if (string == NULL)
@@ -50,11 +65,10 @@ void
 sbx_push_texts(JsonbParseState **state, const char *key, char *const *strings,
                int count)
 {
-	push_key(state, key);
-	pushJsonbValue(state, WJB_BEGIN_ARRAY, NULL);
+	sbx_push_begin_array(state, key);
 	for (int i = 0; i < count; i++)
 		push_string(state, WJB_ELEM, strings[i]);
-	pushJsonbValue(state, WJB_END_ARRAY, NULL);
+	sbx_push_end_array(state);
 }
 
 void
@@ -75,16 +89,22 @@ sbx_push_int64(JsonbParseState **state, const char *key, int64 number)
 }
 
 /* The plain cast keeps 15 digits only. */
-void
-sbx_push_double(JsonbParseState **state, const char *key, double number)
+Numeric
+sbx_double_numeric(double number)
 {
 	char digits[DOUBLE_SHORTEST_DECIMAL_LEN];
 
+	Assert(isfinite(number));
 	(void) double_to_shortest_decimal_buf(number, digits);
-	sbx_push_numeric(state, key,
-	                 DatumGetNumeric(DirectFunctionCall3(
-	                     numeric_in, CStringGetDatum(digits),
-	                     ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1))));
+	return DatumGetNumeric(DirectFunctionCall3(numeric_in, CStringGetDatum(digits),
+	                                           ObjectIdGetDatum(InvalidOid),
+	                                           Int32GetDatum(-1)));
+}
+
+void
+sbx_push_double(JsonbParseState **state, const char *key, double number)
+{
+	sbx_push_numeric(state, key, sbx_double_numeric(number));
 }
 
 void

@@ -14,6 +14,8 @@
 
 extern void sbx_push_begin(JsonbParseState **state, const char *key);
 extern void sbx_push_end(JsonbParseState **state);
+extern void sbx_push_begin_array(JsonbParseState **state, const char *key);
+extern void sbx_push_end_array(JsonbParseState **state);
 
 /* A NULL text is left out. */
 extern void sbx_push_text(JsonbParseState **state, const char *key, const char *string);
@@ -21,7 +23,8 @@ extern void sbx_push_texts(JsonbParseState **state, const char *key,
                            char *const *strings, int count);
 extern void sbx_push_int64(JsonbParseState **state, const char *key, int64 number);
 
-/* With every digit that it takes to read the same number again. */
+/* With every digit that it takes to read the same number again, and no more; finite. */
+extern Numeric sbx_double_numeric(double number);
 extern void sbx_push_double(JsonbParseState **state, const char *key, double number);
 extern void sbx_push_numeric(JsonbParseState **state, const char *key, Numeric number);
 extern void sbx_push_bool(JsonbParseState **state, const char *key, bool boolean);

@@ -5,6 +5,7 @@
 #include "flow/capacity.h"
 
 #include "catalog/pg_type.h"
+#include "core/level.h"
 #include "flow/call.h"
 #include "flow/session.h"
 #include "funcapi.h"
@@ -275,4 +276,40 @@ sbx_capacity(PG_FUNCTION_ARGS)
 		                &measurements[i]);
 	sbx_session_end(&call);
 	return (Datum) 0;
+}
+
+/*
+ * sbx_capacity_level(used float8, "limit" float8, required float8) returns record
+ *				(percent_used float8, launches bigint, level text)
+ *		A row of sbx_capacity in words: how much of the limit is used, how many more
+ *		launches fit (NULL when one needs nothing), and critical from 95 percent or when
+ *		none fits, warning from 80 percent, ok, or unknown when anything is NULL.
+ */
+PG_FUNCTION_INFO_V1(sbx_capacity_level);
+Datum
+sbx_capacity_level(PG_FUNCTION_ARGS)
+{
+	Datum values[3] = {0};
+	bool nulls[3] = {true, true, false};
+	const char *level = "unknown";
+	SbxResource resource;
+	int64 launches;
+
+	if (!PG_ARGISNULL(0) && !PG_ARGISNULL(1) && !PG_ARGISNULL(2))
+	{
+		resource.used = PG_GETARG_FLOAT8(0);
+		resource.limit = PG_GETARG_FLOAT8(1);
+		resource.headroom = resource.limit - resource.used;
+		resource.required = PG_GETARG_FLOAT8(2);
+		launches = sbx_admission_launches(&resource);
+		level =
+		    launches == 0 ? "critical" : sbx_level_of(resource.used, resource.limit);
+		values[0] =
+		    Float8GetDatum(100 * sbx_level_ratio(resource.used, resource.limit));
+		values[1] = Int64GetDatum(launches);
+		nulls[0] = false;
+		nulls[1] = launches < 0;
+	}
+	values[2] = CStringGetTextDatum(level);
+	return sbx_call_row(fcinfo, values, nulls);
 }

@@ -80,6 +80,13 @@ sbx_detail_close(StringInfo detail)
 	return detail->data;
 }
 
+const char *
+sbx_error_reason(SbxReason reason)
+{
+	Assert((size_t) reason < lengthof(reason_words));
+	return reason_words[reason].token;
+}
+
 void
 sbx_error_document(SbxDocument document, const char *path, SbxReason reason,
                    const char *hint)
@@ -88,11 +95,9 @@ sbx_error_document(SbxDocument document, const char *path, SbxReason reason,
 	StringInfoData detail;
 	int code;
 
-	Assert((size_t) reason < lengthof(reason_words));
-
 	sbx_detail_open(&detail);
 	sbx_detail_text(&detail, "path", path);
-	sbx_detail_text(&detail, "reason", words->token);
+	sbx_detail_text(&detail, "reason", sbx_error_reason(reason));
 	sbx_detail_close(&detail);
 
 	code = (document == SBX_DOCUMENT_REQUEST || document == SBX_DOCUMENT_ARGUMENT)

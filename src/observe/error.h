@@ -61,6 +61,9 @@ typedef enum SbxReason
 	SBX_REASON_FORBIDDEN
 } SbxReason;
 
+/* The token of a reason. */
+extern const char *sbx_error_reason(SbxReason reason);
+
 /*
  * Refuse a document: SB001 or SB013, DETAIL {"path","reason"}.  hint is a
  * complete sentence or NULL.
