@@ -476,6 +476,10 @@ CREATE FUNCTION sbx_summarize_daytona_capacity(
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION sbx_summarize_daytona_capacity(jsonb, jsonb, text, timestamptz) IS 'how full a Daytona account is, for display: says nothing about whether a create would succeed';
 
+CREATE FUNCTION sbx_daytona_capacity(provider text, workspace text DEFAULT NULL, timeout interval DEFAULT NULL) RETURNS jsonb
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 100000;
+COMMENT ON FUNCTION sbx_daytona_capacity(text, text, interval) IS 'that summary of a registered Daytona account, read now';
+
 --
 -- Observability
 --
@@ -523,7 +527,7 @@ REVOKE ALL ON FUNCTION
 	sbx_start_script(text, text, jsonb, text, interval, text),
 	sbx_script_status(text, text, text), sbx_script_logs(text, text, text),
 	sbx_upload(text, text, bytea), sbx_download(text, text),
-	sbx_capacity(text[], interval),
+	sbx_capacity(text[], interval), sbx_daytona_capacity(text, text, interval),
 	sbx_recent_events(), sbx_router_version()
 FROM PUBLIC;
 REVOKE ALL ON TYPE sbx_secret, sbx_id FROM PUBLIC;

@@ -15,7 +15,6 @@
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 
-const char *const sbx_daytona_dimensions[] = {"cpu", "memory", "disk", "sandboxes"};
 const char *const sbx_provenance_names[] = {"unset", "configured", "invalid"};
 
 #define LIMITS_PATH "limits"
@@ -24,15 +23,15 @@ const char *const sbx_provenance_names[] = {"unset", "configured", "invalid"};
 typedef struct Reading
 {
 	SbxDaytonaLimits *limits;
-	bool seen[SBX_DAYTONA_DIMENSIONS];
-	SbxReason reasons[SBX_DAYTONA_DIMENSIONS]; /* of what is invalid */
+	bool seen[SBX_DIMENSIONS];
+	SbxReason reasons[SBX_DIMENSIONS]; /* of what is invalid */
 	int members;
 } Reading;
 
 static void
 reset(SbxDaytonaLimits *limits)
 {
-	for (int i = 0; i < SBX_DAYTONA_DIMENSIONS; i++)
+	for (int i = 0; i < SBX_DIMENSIONS; i++)
 	{
 		limits->limit[i] = NAN;
 		limits->provenance[i] = SBX_PROVENANCE_UNSET;
@@ -64,7 +63,7 @@ static void
 invalidate(SbxDaytonaLimits *limits, SbxReason reason)
 {
 	reset(limits);
-	for (int i = 0; i < SBX_DAYTONA_DIMENSIONS; i++)
+	for (int i = 0; i < SBX_DIMENSIONS; i++)
 		limits->provenance[i] = SBX_PROVENANCE_INVALID;
 	add_defect(limits, NULL, reason);
 }
@@ -74,9 +73,9 @@ invalidate(SbxDaytonaLimits *limits, SbxReason reason)
 static int
 find_dimension(const char *key)
 {
-	for (int i = 0; i < SBX_DAYTONA_DIMENSIONS; i++)
+	for (int i = 0; i < SBX_DIMENSIONS; i++)
 	{
-		if (strcmp(sbx_daytona_dimensions[i], key) == 0)
+		if (strcmp(sbx_dimension_names[i], key) == 0)
 			return i;
 	}
 	return -1;
@@ -139,10 +138,10 @@ finish_reading(Reading *reading)
 		invalidate(limits, SBX_REASON_TOO_MANY);
 		return;
 	}
-	for (int i = 0; i < SBX_DAYTONA_DIMENSIONS; i++)
+	for (int i = 0; i < SBX_DIMENSIONS; i++)
 	{
 		if (limits->provenance[i] == SBX_PROVENANCE_INVALID)
-			add_defect(limits, sbx_daytona_dimensions[i], reading->reasons[i]);
+			add_defect(limits, sbx_dimension_names[i], reading->reasons[i]);
 	}
 }
 
@@ -323,9 +322,9 @@ read_result(JsonbContainer *result, Reading *reading)
 	JsonbContainer *provenance = object_member(result, "provenance");
 	JsonbValue value;
 
-	for (int i = 0; i < SBX_DAYTONA_DIMENSIONS; i++)
+	for (int i = 0; i < SBX_DIMENSIONS; i++)
 	{
-		const char *key = sbx_daytona_dimensions[i];
+		const char *key = sbx_dimension_names[i];
 
 		if (object != NULL &&
 		    getKeyJsonValueFromContainer(object, key, strlen(key), &value) != NULL)
@@ -367,15 +366,15 @@ sbx_daytona_limits_document(const SbxDaytonaLimits *limits)
 
 	sbx_push_begin(&state, NULL);
 	sbx_push_begin(&state, LIMITS_PATH);
-	for (int i = 0; i < SBX_DAYTONA_DIMENSIONS; i++)
+	for (int i = 0; i < SBX_DIMENSIONS; i++)
 	{
 		if (limits->provenance[i] == SBX_PROVENANCE_CONFIGURED)
-			sbx_push_double(&state, sbx_daytona_dimensions[i], limits->limit[i]);
+			sbx_push_double(&state, sbx_dimension_names[i], limits->limit[i]);
 	}
 	sbx_push_end(&state);
 	sbx_push_begin(&state, "provenance");
-	for (int i = 0; i < SBX_DAYTONA_DIMENSIONS; i++)
-		sbx_push_text(&state, sbx_daytona_dimensions[i],
+	for (int i = 0; i < SBX_DIMENSIONS; i++)
+		sbx_push_text(&state, sbx_dimension_names[i],
 		              sbx_provenance_names[limits->provenance[i]]);
 	sbx_push_end(&state);
 	sbx_push_begin_array(&state, "defects");

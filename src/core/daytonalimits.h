@@ -8,18 +8,8 @@
 #ifndef SBX_DAYTONALIMITS_H
 #define SBX_DAYTONALIMITS_H
 
+#include "core/admission.h"
 #include "core/jsonread.h"
-
-typedef enum SbxDaytonaDimension
-{
-	SBX_DAYTONA_CPU,       /* vCPU */
-	SBX_DAYTONA_MEMORY,    /* MiB */
-	SBX_DAYTONA_DISK,      /* MiB */
-	SBX_DAYTONA_SANDBOXES, /* count */
-	SBX_DAYTONA_DIMENSIONS
-} SbxDaytonaDimension;
-
-extern const char *const sbx_daytona_dimensions[SBX_DAYTONA_DIMENSIONS];
 
 /* Where a limit, or its absence, comes from. */
 typedef enum SbxProvenance
@@ -39,8 +29,8 @@ typedef struct SbxDefect
 
 typedef struct SbxDaytonaLimits
 {
-	double limit[SBX_DAYTONA_DIMENSIONS]; /* NaN unless configured */
-	SbxProvenance provenance[SBX_DAYTONA_DIMENSIONS];
+	double limit[SBX_DIMENSIONS]; /* NaN unless configured */
+	SbxProvenance provenance[SBX_DIMENSIONS];
 	SbxDefect defects[SBX_MAX_MEMBERS];
 	int defect_count;
 } SbxDaytonaLimits;

@@ -31,10 +31,7 @@
 #define DEFAULT_LABEL "workspace"
 
 /* The dimensions that sandboxes have a size in come first. */
-#define SIZES SBX_DAYTONA_SANDBOXES
-
-static const char *const units[SBX_DAYTONA_DIMENSIONS] = {"vCPU", "MiB", "MiB",
-                                                          "count"};
+#define SIZES SBX_DIMENSION_SANDBOXES
 
 /* Whose sandboxes are listed. */
 typedef struct Workspace
@@ -253,7 +250,7 @@ add_sandbox(Summary *summary, JsonbContainer *sandbox)
 
 	for (int i = 0; i < SIZES; i++)
 	{
-		sizes[i] = read_size(sandbox, sbx_daytona_dimensions[i], &coerced);
+		sizes[i] = read_size(sandbox, sbx_dimension_names[i], &coerced);
 		count_size(&summary->used[i], sizes[i]);
 	}
 	summary->sandboxes++;
@@ -316,10 +313,10 @@ used_of(const Summary *summary, int dimension)
 {
 	Datum sum;
 
-	if (dimension == SBX_DAYTONA_SANDBOXES)
+	if (dimension == SBX_DIMENSION_SANDBOXES)
 		return summary->sandboxes;
 	sum = NumericGetDatum(summary->used[dimension]);
-	if (dimension != SBX_DAYTONA_CPU)
+	if (dimension != SBX_DIMENSION_CPU)
 		sum = DirectFunctionCall2(
 		    numeric_mul, sum,
 		    DirectFunctionCall1(int4_numeric, Int32GetDatum(MIB_PER_GIB)));
@@ -334,17 +331,17 @@ push_totals(JsonbParseState **state, const Summary *summary,
 	const char *worst = sbx_level_of(0, NAN);
 
 	sbx_push_begin(state, "totals");
-	for (int i = 0; i < SBX_DAYTONA_DIMENSIONS; i++)
+	for (int i = 0; i < SBX_DIMENSIONS; i++)
 	{
 		double used = used_of(summary, i);
 		const char *level = sbx_level_of(used, limits->limit[i]);
 
-		sbx_push_begin(state, sbx_daytona_dimensions[i]);
+		sbx_push_begin(state, sbx_dimension_names[i]);
 		push_number(state, "used", used);
 		push_number(state, "limit", limits->limit[i]);
 		push_number(state, "ratio", sbx_level_ratio(used, limits->limit[i]));
 		sbx_push_text(state, "level", level);
-		sbx_push_text(state, "unit", units[i]);
+		sbx_push_text(state, "unit", sbx_dimension_units[i]);
 		sbx_push_text(state, "provenance", sbx_provenance_names[limits->provenance[i]]);
 		sbx_push_end(state);
 		worst = sbx_level_worse(worst, level);
@@ -398,9 +395,9 @@ push_listed(JsonbParseState **state, const Listed *listed)
 	sbx_push_value(state, "name", &listed->name);
 	sbx_push_text(state, "state", listed->state);
 	for (int i = 0; i < SIZES; i++)
-		push_number(state, sbx_daytona_dimensions[i],
-		            i == SBX_DAYTONA_CPU ? listed->sizes[i]
-		                                 : listed->sizes[i] * MIB_PER_GIB);
+		push_number(state, sbx_dimension_names[i],
+		            i == SBX_DIMENSION_CPU ? listed->sizes[i]
+		                                   : listed->sizes[i] * MIB_PER_GIB);
 	sbx_push_value(state, "lastActivityAt", &listed->last_activity);
 	if (listed->idle_minutes < 0)
 		sbx_push_value(state, "idleMinutes", &(JsonbValue){.type = jbvNull});

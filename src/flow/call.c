@@ -63,6 +63,26 @@ sbx_call_session_name(FunctionCallInfo fcinfo, int n, const char *name)
 	return value;
 }
 
+const SbxProvider *
+sbx_call_find_provider(const SbxRegistry *registry, const char *id, const char *name)
+{
+	int index = sbx_registry_index(registry, id);
+
+	if (index < 0)
+		sbx_error_document(SBX_DOCUMENT_PROVIDER, name, SBX_REASON_UNKNOWN_NAME,
+		                   _("Use sbx_register_provider() to register it first."));
+	return &registry->providers[index];
+}
+
+const SbxProvider *
+sbx_call_provider(FunctionCallInfo fcinfo, int n)
+{
+	if (PG_ARGISNULL(n))
+		sbx_error_document(SBX_DOCUMENT_PROVIDER, "provider", SBX_REASON_MISSING, NULL);
+	return sbx_call_find_provider(sbx_registry_get(),
+	                              text_to_cstring(PG_GETARG_TEXT_PP(n)), "provider");
+}
+
 Datum
 sbx_call_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls)
 {

@@ -8,6 +8,7 @@
 #include "compat.h"
 
 #include "core/jsonread.h"
+#include "store/registry.h"
 
 /* The path of an argument, for core/jsonread.h. */
 #define SBX_CALL_PATH(name) (&(const SbxPath){SBX_DOCUMENT_ARGUMENT, NULL, (name)})
@@ -31,6 +32,16 @@ sbx_call_word(FunctionCallInfo fcinfo, int n, const char *name, size_t most);
 
 /* The same for the name of a session: at most 64, and none that is the provider's. */
 extern char *sbx_call_session_name(FunctionCallInfo fcinfo, int n, const char *name);
+
+/*
+ * The registered provider that an argument names; raises SB013 for NULL and for one that
+ * is not registered.
+ */
+extern const SbxProvider *sbx_call_provider(FunctionCallInfo fcinfo, int n);
+
+/* The same of a registry, for an argument of that name. */
+extern const SbxProvider *
+sbx_call_find_provider(const SbxRegistry *registry, const char *id, const char *name);
 
 /* The one row of a function that returns a record. */
 extern Datum sbx_call_row(FunctionCallInfo fcinfo, Datum *values, bool *nulls);

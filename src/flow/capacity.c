@@ -130,17 +130,6 @@ sbx_capacity_read(const SbxProvider *const *providers, int count, int64 timeout_
 
 /* --- sbx_capacity ------------------------------------------------------------------ */
 
-static const SbxProvider *
-find_provider(const SbxRegistry *registry, const char *id)
-{
-	int index = sbx_registry_index(registry, id);
-
-	if (index < 0)
-		sbx_error_document(SBX_DOCUMENT_PROVIDER, "providers", SBX_REASON_UNKNOWN_NAME,
-		                   _("Use sbx_register_provider() to register it first."));
-	return &registry->providers[index];
-}
-
 static bool
 is_among(const SbxProvider *const *providers, int count, const SbxProvider *provider)
 {
@@ -183,7 +172,8 @@ providers_argument(FunctionCallInfo fcinfo, int n, int *count)
 		if (nulls[i])
 			sbx_error_document(SBX_DOCUMENT_PROVIDER, "providers", SBX_REASON_MISSING,
 			                   NULL);
-		provider = find_provider(registry, TextDatumGetCString(elements[i]));
+		provider = sbx_call_find_provider(registry, TextDatumGetCString(elements[i]),
+		                                  "providers");
 		if (!is_among(providers, *count, provider))
 			providers[(*count)++] = provider;
 	}

@@ -1,13 +1,19 @@
 /*
  * daytona.c
- *		What operators look at to see how full a Daytona account is.  Nothing is read
- *		from the network, and nothing decided.
+ *		What operators look at to see how full a Daytona account is.  Nothing is decided
+ *		here: admission has its own, strict reading.
  */
 #include "compat.h"
 
 #include "core/daytonalimits.h"
 #include "core/daytonasummary.h"
+#include "flow/call.h"
+#include "flow/failure.h"
+#include "flow/sandbox.h"
+#include "miscadmin.h"
+#include "store/policy.h"
 #include "utils/builtins.h"
+#include "utils/float.h"
 
 static void
 require_argument(FunctionCallInfo fcinfo, int n, const char *name)
@@ -54,4 +60,71 @@ sbx_summarize_daytona_capacity(PG_FUNCTION_ARGS)
 	PG_RETURN_JSONB_P(sbx_daytona_summarize(
 	    PG_GETARG_JSONB_P(0), PG_ARGISNULL(1) ? NULL : PG_GETARG_JSONB_P(1),
 	    text_argument(fcinfo, 2), PG_GETARG_TIMESTAMPTZ(3)));
+}
+
+/* --- the same, live ----------------------------------------------------------------- */
+
+/* What the registration says, as an operator would write it. */
+static Jsonb *
+configured_limits(const SbxCapacity *capacity)
+{
+	StringInfoData json;
+
+	sbx_detail_open(&json);
+	for (int i = 0; i < SBX_DIMENSIONS; i++)
+	{
+		if (capacity->limits[i] != SBX_NOT_CONFIGURED)
+			sbx_detail_raw(&json, sbx_dimension_names[i],
+			               float8out_internal(capacity->limits[i]));
+	}
+	return DatumGetJsonbP(
+	    DirectFunctionCall1(jsonb_in, CStringGetDatum(sbx_detail_close(&json))));
+}
+
+static Jsonb *
+read_inventory(const SbxProvider *provider, int64 timeout_ms)
+{
+	const SbxUsage *usage;
+	SbxAccess access;
+	SbxOp *op;
+
+	sbx_session_access(provider, &access);
+	op = sbx_session_hold(provider->kind->usage(&access.account, true, timeout_ms),
+	                      access.credential);
+	sbx_session_run(op);
+	if (!op->succeeded)
+		sbx_failure_runtime(provider->pool.id, NULL, op);
+	usage = op->result;
+	return DatumGetJsonbP(DirectFunctionCall1(
+	    jsonb_in,
+	    CStringGetDatum(text_to_cstring(sbx_session_provider_text(usage->shown)))));
+}
+
+/*
+ * sbx_daytona_capacity(provider text, workspace text, timeout interval) returns jsonb
+ *		sbx_summarize_daytona_capacity() of the account's sandboxes now and the limits of
+ *		its registration; timeout is for the whole listing (5 s).
+ *		Errors: SB008 the listing cannot be read, SB011, 0A000 not a Daytona provider,
+ *		SB013 unknown provider, SB001 timeout.
+ */
+PG_FUNCTION_INFO_V1(sbx_daytona_capacity);
+Datum
+sbx_daytona_capacity(PG_FUNCTION_ARGS)
+{
+	const SbxProvider *provider;
+	Jsonb *summary;
+	SbxCall call;
+
+	sbx_session_begin(&call);
+	PreventCommandIfParallelMode("sbx_daytona_capacity()");
+	provider = sbx_call_provider(fcinfo, 0);
+	sbx_sandbox_check_supported(provider->kind, provider->kind == &sbx_kind_daytona,
+	                            "sbx_daytona_capacity()");
+	summary = sbx_daytona_summarize(
+	    read_inventory(provider,
+	                   sbx_call_ms(fcinfo, 2, "timeout", SBX_CAPACITY_TIMEOUT_MS)),
+	    configured_limits(&provider->capacity), text_argument(fcinfo, 1),
+	    GetCurrentTimestamp());
+	sbx_session_end(&call);
+	PG_RETURN_JSONB_P(summary);
 }

@@ -184,7 +184,7 @@ typedef struct OperationWords
 	const char *message;   /* a whole sentence, for translators */
 } OperationWords;
 
-/* %s is the sandbox; for find the provider. */
+/* %s is the sandbox; for find and capacity the provider. */
 static const OperationWords operation_words[] = {
     {"get", gettext_noop("could not read the state of sandbox \"%s\"")},
     {"waitReady", gettext_noop("could not wait until sandbox \"%s\" is ready")},
@@ -199,6 +199,7 @@ static const OperationWords operation_words[] = {
      gettext_noop("could not read the output of a script in sandbox \"%s\"")},
     {"upload", gettext_noop("could not upload a file to sandbox \"%s\"")},
     {"download", gettext_noop("could not download a file from sandbox \"%s\"")},
+    {"capacity", gettext_noop("could not read the capacity of provider \"%s\"")},
     {"destroy", gettext_noop("could not destroy sandbox \"%s\"")},
 };
 

@@ -20,21 +20,6 @@
 
 /* --- arguments ---------------------------------------------------------------------- */
 
-/* The same words as where a credential is set. */
-static const SbxProvider *
-find_provider(FunctionCallInfo fcinfo, int n)
-{
-	const SbxProvider *provider;
-
-	if (PG_ARGISNULL(n))
-		sbx_error_document(SBX_DOCUMENT_PROVIDER, "provider", SBX_REASON_MISSING, NULL);
-	provider = sbx_registry_find(text_to_cstring(PG_GETARG_TEXT_PP(n)));
-	if (provider == NULL)
-		sbx_error_document(SBX_DOCUMENT_PROVIDER, "provider", SBX_REASON_UNKNOWN_NAME,
-		                   _("Use sbx_register_provider() to register it first."));
-	return provider;
-}
-
 /* By the rules of launch.labels; those of the router may be looked for, too. */
 static SbxPair *
 find_labels(FunctionCallInfo fcinfo, int n, int *count)
@@ -152,7 +137,7 @@ sbx_find(PG_FUNCTION_ARGS)
 
 	sbx_session_begin(&call);
 	PreventCommandIfParallelMode("sbx_find()");
-	provider = find_provider(fcinfo, 0);
+	provider = sbx_call_provider(fcinfo, 0);
 	labels = find_labels(fcinfo, 1, &count);
 	sbx_session_access(provider, &access);
 	sbx_sandbox_check_supported(provider->kind, provider->kind->find != NULL,
