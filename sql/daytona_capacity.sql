@@ -86,6 +86,9 @@ SELECT what, pg_temp.limits(limits) FROM (VALUES
 SELECT n, regexp_replace(pg_temp.limits('{"cpu":250,' || (SELECT string_agg('"x' || i || '":1', ',') FROM generate_series(2, n) i) || '}'), ', .*, ', ' ... ')
 FROM (VALUES (63), (64), (65), (1000)) v(n);
 
+SELECT n, regexp_replace(pg_temp.limits('{' || (SELECT string_agg('"x' || i || '":1', ',') FROM generate_series(1, n) i) || '}'), ', .*, ', ' ... ')
+FROM (VALUES (64), (65)) v(n);
+
 --
 -- sbx_summarize_daytona_capacity()
 --
@@ -201,6 +204,9 @@ SELECT jsonb_array_elements(pg_temp.summary('[{"id":5,"name":["x"],"state":7,"cp
 SELECT x ->> 'id', x -> 'idleMinutes' FROM jsonb_array_elements(pg_temp.summary((SELECT jsonb_agg(jsonb_build_object('id', id, 'lastActivityAt', at, 'labels', '{"workspace":"w"}'::jsonb)) FROM (VALUES
 	('z', NULL), ('b', '2026-07-01T11:00:00Z'), ('a', '2026-07-01T11:00:00Z'), ('Z', '2026-07-01T11:00:00Z'), ('ab', '2026-07-01T11:00:00Z'), (NULL, '2026-07-01T11:00:00Z'), ('new', '2026-07-01T12:00:00Z'), ('old', '2025-07-01T12:00:00Z'), ('c', 'x')) v(id, at)),
 	NULL, 'w') #> '{workspace,sandboxes}') WITH ORDINALITY e(x, n) ORDER BY n;
+-- Rule: what is the same by that stays in the order of the inventory.
+SELECT string_agg(x ->> 'name', ' ' ORDER BY n) FROM jsonb_array_elements(pg_temp.summary((SELECT jsonb_agg(jsonb_build_object('id', (i % 3)::text, 'name', i::text, 'labels', '{"workspace":"w"}'::jsonb) ORDER BY i) FROM generate_series(1, 40) i),
+	NULL, 'w') #> '{workspace,sandboxes}') WITH ORDINALITY e(x, n);
 CREATE FUNCTION pg_temp.idle(at text, "now" timestamptz DEFAULT '2026-07-01 12:00:00+00') RETURNS text LANGUAGE sql AS $$
 	SELECT sbx_summarize_daytona_capacity(jsonb_build_array(jsonb_build_object('lastActivityAt', at, 'labels', '{"workspace":"w"}'::jsonb)), NULL, 'w', "now")
 		#> '{workspace,sandboxes,0,idleMinutes}' $$;
@@ -291,6 +297,7 @@ DROP DATABASE IF EXISTS regress_sbx_latin1;
 CREATE DATABASE regress_sbx_latin1 TEMPLATE template0 ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C';
 SELECT current_database() AS home \gset
 \c regress_sbx_latin1
+\encoding UTF8
 SET client_min_messages = warning;
 CREATE EXTENSION sbx_router;
 SELECT sbx_parse_daytona_capacity_limits('{"cpu":250,"ü":1}');
