@@ -9,6 +9,7 @@
 set -euo pipefail
 self=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/provision.sh
 . "${self%/*}/../scripts/lib.sh"
+. "${self%/*}/lib.sh"
 
 if [ "${1:-}" != --measure ]; then
 	find_postgres
@@ -25,38 +26,7 @@ many_rounds=5
 latency_ms=200
 key='key-of-the-benchmark'
 
-declare -A url
-emulators=()
-
-sql() { PGOPTIONS='-c client_min_messages=warning' psql -XqAt -v ON_ERROR_STOP=1 "$@"; }
-
-finish() {
-	local emulator
-	for emulator in "${emulators[@]}"; do
-		kill "$emulator" 2>/dev/null || true
-		wait "$emulator" 2>/dev/null || true
-	done
-	rm -rf "$work_dir"
-}
-
 # --- emulators and registrations ----------------------------------------------------
-
-# emulate WAY OPTION...: an emulator that answers at once and runs nothing.
-emulate() {
-	local way=$1 waited=0 port=$work_dir/$1/port
-	shift
-	mkdir "${port%/*}"
-	chown "$(server_user)" "${port%/*}"
-	exec_as_server env TMPDIR="${port%/*}" "$work_dir/sbx_emulator" --no-exec \
-		--listen 127.0.0.1:0 --port-file "$port" "$@" >"$work_dir/$way.log" 2>&1 &
-	emulators+=($!)
-	until [ -s "$port" ]; do
-		kill -0 "$!" 2>/dev/null && [ $((waited += 1)) -le 200 ] ||
-			{ cat "$work_dir/$way.log" >&2; die "the emulator did not start"; }
-		sleep 0.05
-	done
-	url[$way]=$way://127.0.0.1:$(cat "$port")
-}
 
 # An elliptic curve: the server's part of a handshake, which is on this machine here and
 # would not be elsewhere, is then small.
@@ -86,11 +56,6 @@ credentials="SELECT count(sbx_set_credential(id, '$key')) FROM sbx_provider;"
 
 request() {
 	echo '{"resources":{"cpu":2,"memoryMb":2048},"providerId":"'"$1"'","launch":{"labels":{"order":"4711"}}}'
-}
-
-# control WAY METHOD PATH [BODY]
-control() {
-	curl -sSf --cacert "$work_dir/ca.pem" -X "$2" "${url[$1]}/_control/$3" ${4:+-d "$4"}
 }
 
 # Nothing is left of an earlier block, here or there, that could make this one slower.
@@ -378,5 +343,4 @@ echo
 echo "Each figure is the lower quartile of $((rounds * times)) calls ($many_rounds for many at once).  Settings: $(
 	sql -c "SELECT string_agg(name || ' = ' || setting, ', ' ORDER BY name) FROM pg_settings
 		WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes', 'jit')")"
-sed -n 's/^model name[^:]*: /CPU: /p' /proc/cpuinfo | sort -u
-echo "CPUs: $(nproc)   load: $(cut -d' ' -f1-3 /proc/loadavg)   PostgreSQL: $("$PG_CONFIG" --version)   libcurl: $(curl-config --version)"
+print_machine
