@@ -7,7 +7,7 @@
 set -euo pipefail
 self=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/capacity.sh
 . "${self%/*}/../scripts/lib.sh"
-. "${self%/*}/lib.sh"
+. "${self%/*}/../scripts/emulator.sh"
 
 if [ "${1:-}" != --measure ]; then
 	find_postgres
@@ -125,4 +125,5 @@ measure_large_account daytona prompt-1
 measure_large_account e2b prompt-2
 echo
 echo "Medians."
-print_machine
+sed -n 's/^model name[^:]*: /CPU: /p' /proc/cpuinfo | sort -u
+echo "CPUs: $(nproc)   load: $(cut -d' ' -f1-3 /proc/loadavg)   PostgreSQL: $("$PG_CONFIG" --version)   libcurl: $(curl-config --version)"

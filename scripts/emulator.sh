@@ -1,5 +1,5 @@
-# Shared by the benchmarks that need an emulator.  Sourced after scripts/lib.sh; they have a
-# work_dir, and call finish at their end.
+# Emulators for scripts and benchmarks.  Sourced after lib.sh, never executed; who does has a
+# work_dir with the emulator's programs, and calls finish at its end.
 
 declare -A url
 emulators=()
@@ -39,10 +39,4 @@ control() {
 	local certificate=()
 	[ "${url[$1]%%:*}" = http ] || certificate=(--cacert "$work_dir/ca.pem")
 	curl -sSf "${certificate[@]}" -X "$2" "${url[$1]}/_control/$3" ${4:+-d "$4"}
-}
-
-# The machine that the figures are of.
-print_machine() {
-	sed -n 's/^model name[^:]*: /CPU: /p' /proc/cpuinfo | sort -u
-	echo "CPUs: $(nproc)   load: $(cut -d' ' -f1-3 /proc/loadavg)   PostgreSQL: $("$PG_CONFIG" --version)   libcurl: $(curl-config --version)"
 }
