@@ -55,10 +55,12 @@ sbx_admission_unknown(SbxMeasurement *measurement, const char *reason)
 }
 
 const char *
-sbx_admission_obstacle(const SbxCapacity *capacity)
+sbx_admission_obstacle(const SbxCapacity *capacity, bool readable)
 {
 	bool limited = false;
 
+	if (!readable)
+		return SBX_UNKNOWN_NOT_SUPPORTED;
 	for (int i = 0; i < SBX_DIMENSIONS; i++)
 	{
 		if (capacity->limits[i] == SBX_NOT_CONFIGURED)

@@ -66,8 +66,11 @@ typedef struct SbxMeasurement
 	SbxResource resources[SBX_DIMENSIONS];
 } SbxMeasurement;
 
-/* The reason for which no reading could be a measurement; NULL = read it. */
-extern const char *sbx_admission_obstacle(const SbxCapacity *capacity);
+/*
+ * The reason for which no reading could be a measurement; NULL = read it.  readable: the
+ * kind can read what an account uses.
+ */
+extern const char *sbx_admission_obstacle(const SbxCapacity *capacity, bool readable);
 
 /*
  * What is used, against what is configured: the dimensions that have a limit.  There is no

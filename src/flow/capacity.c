@@ -44,12 +44,11 @@ ask_reader(const SbxProvider *provider, int64 timeout_ms, SbxMeasurement *measur
 static SbxOp *
 make_reading(const SbxProvider *provider, int64 timeout_ms, SbxMeasurement *measurement)
 {
-	const char *obstacle = sbx_admission_obstacle(&provider->capacity);
+	const char *obstacle =
+	    sbx_admission_obstacle(&provider->capacity, provider->kind->usage != NULL);
 	SbxAccess access;
 
-	if (provider->kind->usage == NULL)
-		obstacle = SBX_UNKNOWN_NOT_SUPPORTED;
-	else if (obstacle == NULL && !sbx_session_has_access(provider, &access))
+	if (obstacle == NULL && !sbx_session_has_access(provider, &access))
 		obstacle = SBX_UNKNOWN_CREDENTIALS;
 	if (obstacle != NULL)
 	{

@@ -193,7 +193,6 @@ static void
 start_time(HookTime *time, int64 timeout_ms)
 {
 	time->timeout_ms = timeout_ms;
-	time_is_over = false;
 	if (timeout_ms <= 0)
 		return;
 	if (timer == MAX_TIMEOUTS)

@@ -21,3 +21,7 @@ COMMENT ON FUNCTION sbx_test_launch(jsonb, boolean, boolean, boolean, integer, b
 CREATE FUNCTION sbx_test_isotime(iso8601 text) RETURNS timestamptz
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sbx_test_isotime(text) IS 'a time as providers write it; NULL = malformed';
+
+CREATE FUNCTION sbx_test_obstacle(capacity jsonb, readable boolean) RETURNS text
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sbx_test_obstacle(jsonb, boolean) IS 'why there is no measurement of an account; NULL = it is read';
