@@ -281,7 +281,7 @@ sbx_capacity_level(PG_FUNCTION_ARGS)
 	Datum values[3] = {0};
 	bool nulls[3] = {true, true, false};
 	const char *level = "unknown";
-	SbxResource resource;
+	SbxResource resource = {0};
 	int64 launches;
 
 	if (!PG_ARGISNULL(0) && !PG_ARGISNULL(1) && !PG_ARGISNULL(2))
