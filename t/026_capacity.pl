@@ -274,6 +274,24 @@ is(provision('{}', undef, user('bad-key')), 'SB004 {"code":"PROVIDER_CAPACITY_EX
 	'must fire: what is not known is not entered');
 is($s->value('SELECT count(*) FROM sbx_mapping'), 3, 'three are recorded');
 
+# The same of the other kind, where only sandboxes are limited.
+my $box = '{"providerId":"box"}';
+clean();
+fill($sbx, 'e2b', 4);
+is(provision($box), 'box', 'box: must not fire: it just fits');
+is(provision($box), qq(SB004 {"code":"PROVIDER_CAPACITY_EXHAUSTED","rejections":{"box":$full}}), 'box: must fire: then it is full');
+fill($sbx, 'e2b', 1);
+is(provision($box), qq(SB004 {"code":"PROVIDER_CAPACITY_EXHAUSTED","rejections":{"box":$full}}), 'box: must fire: more than full');
+is(provision('{"providerId":"box","resources":{"cpu":50}}'), qq(SB004 {"code":"PROVIDER_CAPACITY_EXHAUSTED","rejections":{"box":$full}}),
+	'box: must fire: full, whatever else is asked for');
+clean();
+is(provision('{"providerId":"box","resources":{"cpu":50}}'), 'box', 'box: must not fire: what is not limited is not looked at');
+clean();
+$admin->value(q{SELECT sbx_set_policy('box-first', '{box,eu}', NULL, NULL, 'public.sbx_classify_proven')});
+$sbx->control('POST', 'quota', { provider => 'e2b', sandboxes => 0 });
+is(provision('{}', 'box-first'), 'eu', 'box: must fire: it filled up after it was read, and a proven refusal goes to the next one');
+is(creates(), '1 0 1', 'box: after one launch that was refused');
+
 # What is asked for has to fit as well.
 clean();
 is(provision('{"resources":{"cpu":10}}'), 'eu', 'must not fire: an exact fit');
