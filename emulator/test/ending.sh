@@ -132,7 +132,7 @@ if [ "$(id -u)" -eq 0 ] && [ -n "$user" ]; then
 	api=$base/daytona/api/sandbox
 	create '{"name":"e6"}'
 	execute '{"command":"id -un; mkdir -p /tmp/a/b; touch /tmp/a/b/c; chmod 0 /tmp/a/b /tmp/a; ulimit -u"}'
-	is "$body" '{"exitCode":0,"result":"daytona\n256\n"}' "as $user: a command runs"
+	is "$body" '{"exitCode":0,"result":"daytona\n1024\n"}' "as $user: a command runs"
 	inside=$(processes_of "$pid")
 	stop_emulator
 	is "$status" 0 "as $user: exit status 0"
