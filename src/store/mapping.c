@@ -5,6 +5,7 @@
 #include "store/mapping.h"
 
 #include "access/table.h"
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_type.h"
 #include "core/vocabulary.h"
@@ -194,6 +195,12 @@ sbx_mapping_insert(const SbxMapping *mapping)
 	if (may_be_changed() && !is_recorded(mapping))
 		refuse_row(mapping, gettext_noop("A trigger on table \"%s\" gave the row "
 		                                 "another id."));
+
+	/*
+	 * Whatever synchronous_commit says, the client must not hear of a sandbox whose row
+	 * a crash can take away.
+	 */
+	ForceSyncCommit();
 }
 
 SbxMapping *
@@ -226,6 +233,9 @@ sbx_mapping_update(const char *id, const char *state, const char *provider_sandb
 	if (SPI_processed == 0)
 		sbx_catalog_forget_empty_plan(&update_row);
 	sbx_catalog_end(&scope);
+
+	/* It may be another sandbox at the provider by now. */
+	ForceSyncCommit();
 }
 
 void
