@@ -95,7 +95,8 @@ OBJS = \
 REGRESS = install registration policy credentials requests routing names registry vectors errors operations privileges triggers events capacity daytona_capacity
 REGRESS_OPTS = --inputdir=. --load-extension=sbx_router
 
-ISOLATION = concurrent_registration
+# The second one needs the emulator.
+ISOLATION = concurrent_registration $(if $(SBX_EMULATOR_URL),rollback)
 ISOLATION_OPTS = --inputdir=. --load-extension=sbx_router
 
 # The version of the library: of the distribution, not of the SQL objects.

@@ -56,7 +56,8 @@ finish() {
 run_regress() {
 	local name=$1 source=$2 out=$work/regress-$1 status
 	mkdir -p "$out/isolation"
-	make -C "$source" PG_CONFIG="$PG_CONFIG" with_llvm=no installcheck \
+	PGOPTIONS="-c sbx_test.emulator=${SBX_EMULATOR_URL:-}" \
+		make -C "$source" PG_CONFIG="$PG_CONFIG" with_llvm=no installcheck \
 		REGRESS_OPTS="--inputdir=$source --outputdir=$out ${*:3}" \
 		ISOLATION_OPTS="--inputdir=$source --outputdir=$out/isolation --load-extension=sbx_router" \
 		>"$out/log" 2>&1 && status=0 || status=$?

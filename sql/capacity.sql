@@ -164,7 +164,7 @@ SELECT sbx_unregister_provider('gone');
 SELECT sbx_route(policy => 'q');
 SELECT regress_answers('a', '{"status":"unknown","reason":"MAINTENANCE"}');
 SELECT regress_try($$SELECT sbx_provision(policy => 'q')$$);
-SELECT event, provider_id, detail FROM sbx_recent_events() ORDER BY at DESC LIMIT 3;
+SELECT event, provider_id, detail FROM sbx_recent_events() WITH ORDINALITY ORDER BY ordinality DESC LIMIT 3;
 
 --
 -- Admission
@@ -198,7 +198,7 @@ SELECT regress_answers('a', '{"status":"known","resources":[{"resource":"cpu","u
 SELECT regress_try($$SELECT sbx_provision('{}', 'p')$$);
 SELECT regress_try($$SELECT sbx_provision_detached('{}', 'p')$$);
 SELECT regress_try($$SELECT * FROM sbx_provision_many('{}', 3, 'p')$$);
-SELECT event, provider_id, attempt, detail FROM (SELECT * FROM sbx_recent_events() ORDER BY at DESC LIMIT 4) e ORDER BY at;
+SELECT event, provider_id, attempt, detail FROM (SELECT * FROM sbx_recent_events() WITH ORDINALITY ORDER BY ordinality DESC LIMIT 4) e ORDER BY ordinality;
 -- Rule: a pool that is asked for is the only one, and never spills over.
 SELECT regress_try($$SELECT sbx_provision('{"providerId":"c"}', 'p')$$);
 -- Rule: many need room for all of them, in one account.

@@ -329,7 +329,7 @@ fill($sbx, 'e2b', 5);
 $sbx->control('POST', 'quota', { provider => 'daytona', cpu => 0 });
 is(provision('{}'), qq(SB006 {"attempts":[{"providerId":"eu","code":"PROVIDER_CAPACITY_PRE_ALLOCATION"}],"skipped":{"us":$full,"box":$full}}),
 	'must fire: one was tried and the others are full');
-is($s->value(q{SELECT string_agg(event, ' ') FROM (SELECT * FROM sbx_recent_events() ORDER BY at DESC LIMIT 5) e}),
+is($s->value(q{SELECT string_agg(event, ' ' ORDER BY ordinality DESC) FROM (SELECT * FROM sbx_recent_events() WITH ORDINALITY ORDER BY ordinality DESC LIMIT 5) e}),
 	'capacity.skipped capacity.skipped attempt.failed attempt.started route.planned', 'events');
 
 # Many at once go to one account.
