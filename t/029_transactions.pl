@@ -277,6 +277,22 @@ foreach my $each (sort keys %settings)
 	}
 }
 
+# No time is no clean-up, and that is said.
+foreach my $each (sort keys %settings)
+{
+	$kind = $each;
+	$request = qq({"providerId":"$kind"});
+	start();
+	$s->query($_) foreach q{SET sbx_router.abort_cleanup_timeout = 0}, 'BEGIN';
+	my $id = provision();
+	my $result = $s->query('ROLLBACK');
+	like(join('', map { $_->{M} } @{ $result->{notices} }), qr/^could not destroy sandbox "$id"$/, "$kind: must fire: without time a warning names what is left");
+	is_deeply([ sort $sbx->alive ], [ sort $committed, $id ], "$kind: and it is left");
+	is($s->execute(q{SELECT count(*) FROM sbx_find($1, '{}') WHERE sbx_id IS NULL AND labels ? 'sbx-router-id'}, $kind)->value, 1,
+		"$kind: where it can be found as what no row leads to");
+	is($s->value(q{SELECT detail ->> 'succeeded' FROM sbx_recent_events() WITH ORDINALITY ORDER BY ordinality DESC LIMIT 1}), 'false', "$kind: an event says so, too");
+}
+
 # Refused before any request: there nothing could be undone or recorded.
 foreach my $each (sort keys %settings)
 {
