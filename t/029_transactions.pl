@@ -277,6 +277,35 @@ foreach my $each (sort keys %settings)
 	}
 }
 
+# A table that cannot grow: the backend may write no longer files than it is.  WAL is in files
+# of 16 MB, so it has to be larger than that.  The fill factor leaves no page with room.
+foreach my $each (sort keys %settings)
+{
+	$kind = $each;
+	$request = qq({"providerId":"$kind"});
+	$admin->query($_) foreach 'TRUNCATE sbx_mapping', 'ALTER TABLE sbx_mapping SET (fillfactor = 10)';
+	start();
+	$admin->value(q{INSERT INTO sbx_mapping (id, provider_id, provider_sandbox_id, name, state, request, owner)
+		SELECT 'sbx_' || md5(n::text), $1, 'none-' || n, repeat(md5(n::text), 40), 'started', '{}', quote_ident(current_user)::regrole
+		FROM generate_series(1, 2500) n}, $kind);
+	my $size = $admin->value(q{SELECT pg_relation_size('sbx_mapping')});
+	cmp_ok($size, '>', 17 * 1024 * 1024, "$kind: the table is large enough");
+	is(system('prlimit', '--pid', $s->pid, "--fsize=$size:"), 0, "$kind: and cannot grow");
+	my ($result, %made);
+	for (1 .. 100)
+	{
+		$result = $s->query("SELECT sbx_provision('$request')");
+		last if $result->error;
+		$made{ $result->value } = 1;
+	}
+	like($result->message // '', qr/^could not extend file/, "$kind: must fire: the error of the row that has no room arrives unchanged");
+	is_deeply([ sort $sbx->alive ], [ sort $committed, keys %made ], "$kind: and its sandbox is destroyed, no other");
+	is_deeply($s->query(q{SELECT event, detail ->> 'succeeded' FROM (SELECT * FROM sbx_recent_events() WITH ORDINALITY ORDER BY ordinality DESC LIMIT 2) e ORDER BY ordinality})->rows,
+		[ [ 'mapping.failed', undef ], [ 'cleanup.finished', 'true' ] ], "$kind: events tell it");
+	fine('a table that cannot grow');
+	$admin->query($_) foreach 'TRUNCATE sbx_mapping', 'ALTER TABLE sbx_mapping RESET (fillfactor)';
+}
+
 # No time is no clean-up, and that is said.
 foreach my $each (sort keys %settings)
 {
