@@ -111,6 +111,16 @@ RESET statement_timeout;
 CREATE OR REPLACE FUNCTION regress_nested(provider_id text) RETURNS jsonb LANGUAGE sql
 	AS $$SELECT pg_catalog.jsonb_build_object('status', 'unknown', 'reason', 'AFTER_' || (SELECT reason FROM public.sbx_capacity('{hangs}', '50 ms')))$$;
 SELECT reason FROM sbx_capacity('{nested}', '1 min');
+-- must fire: and its own goes on afterwards
+CREATE OR REPLACE FUNCTION regress_nested(provider_id text) RETURNS jsonb LANGUAGE plpgsql
+	AS $$BEGIN PERFORM public.sbx_capacity('{hangs}', '50 ms'); PERFORM pg_catalog.pg_sleep(600); END$$;
+SET statement_timeout = '30 s';
+SELECT reason FROM sbx_capacity('{nested}', '300 ms');
+RESET statement_timeout;
+-- must not fire: a cancel that came too late for the reader, which was busy and then failed
+CREATE OR REPLACE FUNCTION regress_nested(provider_id text) RETURNS jsonb LANGUAGE sql
+	AS $$SELECT pg_catalog.to_jsonb(1 / (pg_catalog.length(pg_catalog.sha512(pg_catalog.convert_to(pg_catalog.rpad(provider_id, 30000000), 'UTF8'))) - 64))$$;
+SELECT pg_sleep(0.01), 'the session goes on' FROM sbx_capacity('{nested}', '20 ms');
 -- must fire: the statement's own time is over
 SET statement_timeout = '50 ms';
 SELECT * FROM sbx_capacity('{hangs}', '1 min');
