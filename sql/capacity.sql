@@ -100,9 +100,42 @@ SELECT regress_try(statement) FROM (VALUES
 	($$SELECT * FROM sbx_capacity(timeout => '2 days')$$), ($$SELECT * FROM sbx_capacity('{}')$$)) v(statement);
 -- Rule: a cancel that is the reader's own end is nobody else's.  must not fire
 SELECT pg_sleep(0.01), 'the session goes on' FROM sbx_capacity('{hangs}', '50 ms');
+-- must fire: a reader that asks another one has no more time for it
+CREATE FUNCTION regress_nested(provider_id text) RETURNS jsonb LANGUAGE sql
+	AS $$SELECT pg_catalog.jsonb_build_object('status', 'unknown', 'reason', (SELECT reason FROM public.sbx_capacity('{hangs}', '1 min')))$$;
+SELECT sbx_register_provider('nested', 'e2b', capacity => '{"reader":"public.regress_nested"}');
+SET statement_timeout = '30 s';
+SELECT reason FROM sbx_capacity('{nested}', '100 ms');
+RESET statement_timeout;
+-- must not fire: nor less than its own
+CREATE OR REPLACE FUNCTION regress_nested(provider_id text) RETURNS jsonb LANGUAGE sql
+	AS $$SELECT pg_catalog.jsonb_build_object('status', 'unknown', 'reason', 'AFTER_' || (SELECT reason FROM public.sbx_capacity('{hangs}', '50 ms')))$$;
+SELECT reason FROM sbx_capacity('{nested}', '1 min');
+-- must fire: and its own goes on afterwards
+CREATE OR REPLACE FUNCTION regress_nested(provider_id text) RETURNS jsonb LANGUAGE plpgsql
+	AS $$BEGIN PERFORM public.sbx_capacity('{hangs}', '50 ms'); PERFORM pg_catalog.pg_sleep(600); END$$;
+SET statement_timeout = '30 s';
+SELECT reason FROM sbx_capacity('{nested}', '300 ms');
+RESET statement_timeout;
+-- must not fire: a cancel that came too late for the reader, which was busy and then failed
+CREATE OR REPLACE FUNCTION regress_nested(provider_id text) RETURNS jsonb LANGUAGE sql
+	AS $$SELECT pg_catalog.to_jsonb(1 / (pg_catalog.length(pg_catalog.sha512(pg_catalog.convert_to(pg_catalog.rpad(provider_id, 30000000), 'UTF8'))) - 64))$$;
+SELECT pg_sleep(0.01), 'the session goes on' FROM sbx_capacity('{nested}', '20 ms');
 -- must fire: the statement's own time is over
 SET statement_timeout = '50 ms';
 SELECT * FROM sbx_capacity('{hangs}', '1 min');
+RESET statement_timeout;
+-- must not fire: where the reader was is not told; where its caller was is
+SET statement_timeout = '50 ms';
+DO $$
+DECLARE
+	message text; context text;
+BEGIN
+	PERFORM sbx_capacity('{hangs}', '1 min');
+EXCEPTION WHEN query_canceled THEN
+	GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, context = PG_EXCEPTION_CONTEXT;
+	RAISE NOTICE '% | %', message, context;
+END $$;
 RESET statement_timeout;
 -- Rule: reading takes no transaction id, and may be done read-only.  must not fire
 BEGIN READ ONLY;
@@ -134,6 +167,12 @@ SELECT reply -> 'resources' AS resources, regress_headroom(reply) FROM (VALUES
 	('{"status":"known","resources":[{"resource":"cpu","used":0,"limit":1e300,"required":1e-300}]}'),
 	('{"status":"unknown","reason":"MAINTENANCE"}')) v(reply);
 
+-- Rule: what is no finite number says nothing.  must fire
+SELECT v.*, l.* FROM (VALUES ('NaN'::float8, 10::float8, 1::float8), (1, 'NaN', 1), (1, 10, 'NaN'), ('Infinity', 10, 1), ('-Infinity', 10, 1),
+	(1, 'Infinity', 1), (1, 10, 'Infinity'), ('Infinity', 'Infinity', 1), (NULL, 10, 1)) v(used, "limit", required), sbx_capacity_level(used, "limit", required) l;
+-- must not fire
+SELECT * FROM sbx_capacity_level(1, 10, 1);
+
 --
 -- The order of a policy
 --
@@ -144,7 +183,12 @@ SELECT sbx_set_credential(id, 'key') FROM sbx_provider;
 -- must fire
 SELECT "order", regress_try(format('SELECT sbx_set_policy(%L, provider_order => %L)', 'p', "order")),
 	   regress_try(format('INSERT INTO sbx_policy (name, provider_order) VALUES (%L, %L)', 'p', "order"))
-FROM (VALUES ('{}'), ('{a,nobody}'), ('{a,B}'), ('{a,b,a}'), ('{a,NULL}'), ('{{a,b}}'), ('{""}')) v("order");
+FROM (VALUES ('{}'), ('{a,no body}'), ('{a,b,a}'), ('{a,NULL}'), ('{{a,b}}'), ('{""}')) v("order");
+SELECT regress_try(format('SELECT sbx_set_policy(%L, provider_order => %L)', 'p', "order")) FROM (VALUES ('{a,nobody}'), ('{a,B}')) v("order");
+-- must not fire: a dump may name what was unregistered since, and only superusers restore one
+INSERT INTO sbx_policy (name, provider_order) VALUES ('restored', '{a,nobody}');
+SELECT sbx_route(policy => 'restored');
+DELETE FROM sbx_policy WHERE name = 'restored';
 SELECT regress_try(format('SELECT sbx_set_policy(%L, capacity_timeout => %L)', 'p', timeout)) FROM (VALUES ('0 s'), ('-1 s'), ('2 days')) v(timeout);
 -- must not fire
 SELECT sbx_set_policy('p', provider_order => '{c,b,a}', capacity_timeout => '1 min');
@@ -225,12 +269,25 @@ UPDATE sbx_provider SET capacity = '{"reader":"public.regress_who"}', registered
 SET ROLE regress_sbx_operator;
 SELECT provider_id, status, reason, level, launches FROM sbx_headroom ORDER BY 1;
 RESET ROLE;
+-- must fire: nobody lends his rights to a reader of somebody else's by the way
+SELECT regress_try($$SELECT sbx_update_provider('a', enabled => false)$$);
+SELECT regress_try($$SELECT sbx_update_provider('a', signals => '{}')$$);
+-- must not fire: a row written by a superuser stays the other's
+UPDATE sbx_provider SET enabled = true WHERE id = 'a';
+SELECT registered_by, provider_id, reason FROM sbx_capacity('{a}'), sbx_provider WHERE id = 'a';
 REVOKE EXECUTE ON FUNCTION regress_who FROM PUBLIC;
 SELECT provider_id, reason FROM sbx_headroom WHERE provider_id = 'a';
+-- must not fire: who gives it takes it over, and without a reader there is nothing to lend
+SELECT sbx_update_provider('a', capacity => '{"reader":"public.regress_reader"}');
+SELECT registered_by = quote_ident(current_user)::regrole AS mine FROM sbx_provider WHERE id = 'a';
+SELECT sbx_update_provider('a', enabled => true);
+UPDATE sbx_provider SET capacity = NULL, registered_by = 'regress_sbx_reader' WHERE id = 'a';
+SELECT sbx_update_provider('a', enabled => true);
+SELECT registered_by = quote_ident(current_user)::regrole AS mine FROM sbx_provider WHERE id = 'a';
 
 DROP OWNED BY regress_sbx_operator;
 DELETE FROM sbx_policy;
 DELETE FROM sbx_provider;
 DROP ROLE regress_sbx_operator, regress_sbx_reader;
 DROP TABLE regress_answer;
-DROP FUNCTION regress_try, regress_reader, regress_answers, regress_hangs, regress_fails, regress_wrong, regress_set, regress_measure, regress_headroom, regress_admit, regress_who;
+DROP FUNCTION regress_try, regress_reader, regress_answers, regress_hangs, regress_fails, regress_wrong, regress_set, regress_measure, regress_headroom, regress_admit, regress_who, regress_nested;

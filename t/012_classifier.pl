@@ -740,11 +740,15 @@ $admin->query($_) foreach 'CREATE ROLE keeper', 'CREATE SCHEMA kept', 'GRANT USA
   'CREATE FUNCTION kept.classifier(jsonb) RETURNS jsonb LANGUAGE sql AS $$ SELECT $1 $$',
   'REVOKE ALL ON FUNCTION kept.classifier FROM PUBLIC', 'GRANT EXECUTE ON FUNCTION kept.classifier TO keeper',
   'GRANT EXECUTE ON FUNCTION sbx_set_policy(text, text[], interval, jsonb, text, text, text, text) TO keeper';
-$admin->value(q{SELECT sbx_register_provider('own', 'daytona', capabilities => '{"capabilities":["homeMade"]}')});
+$admin->value(q{SELECT sbx_register_provider('own', 'daytona')});
+$admin->value(q{SELECT sbx_register_provider('gone', 'daytona', capabilities => '{"capabilities":["homeMade"]}')});
 $admin->value('SET ROLE keeper');
-$admin->value(q{SELECT sbx_set_policy('kept', classifier => 'kept.classifier',
+$admin->value(q{SELECT sbx_set_policy('kept', provider_order => '{gone,own}', classifier => 'kept.classifier',
 	request_defaults => '{"requires":{"forbiddenCapabilities":["homeMade"]}}')});
 $admin->value('RESET ROLE');
+
+# Of what is unregistered, policies still speak.
+$admin->value(q{SELECT sbx_unregister_provider('gone')});
 my $rows = 'SELECT json_agg(p ORDER BY name) FROM sbx_policy p';
 my $policies = $admin->value("$rows WHERE name = 'kept'");
 $admin->value(q{DELETE FROM sbx_policy WHERE name <> 'kept'});

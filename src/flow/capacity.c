@@ -4,6 +4,8 @@
  */
 #include "flow/capacity.h"
 
+#include <math.h>
+
 #include "catalog/pg_type.h"
 #include "core/level.h"
 #include "flow/call.h"
@@ -267,12 +269,19 @@ sbx_capacity(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
+static bool
+is_finite_argument(FunctionCallInfo fcinfo, int n)
+{
+	return !PG_ARGISNULL(n) && isfinite(PG_GETARG_FLOAT8(n));
+}
+
 /*
  * sbx_capacity_level(used float8, "limit" float8, required float8) returns record
  *				(percent_used float8, launches bigint, level text)
  *		A row of sbx_capacity in words: how much of the limit is used, how many more
  *		launches fit (NULL when one needs nothing), and critical from 95 percent or when
- *		none fits, warning from 80 percent, ok, or unknown when anything is NULL.
+ *		none fits, warning from 80 percent, ok, or unknown when anything is NULL or no finite
+ *		number.
  */
 PG_FUNCTION_INFO_V1(sbx_capacity_level);
 Datum
@@ -284,7 +293,8 @@ sbx_capacity_level(PG_FUNCTION_ARGS)
 	SbxResource resource = {0};
 	int64 launches;
 
-	if (!PG_ARGISNULL(0) && !PG_ARGISNULL(1) && !PG_ARGISNULL(2))
+	if (is_finite_argument(fcinfo, 0) && is_finite_argument(fcinfo, 1) &&
+	    is_finite_argument(fcinfo, 2))
 	{
 		resource.used = PG_GETARG_FLOAT8(0);
 		resource.limit = PG_GETARG_FLOAT8(1);

@@ -44,20 +44,19 @@ check_name(const char *name)
 
 /*
  * The capability names that defaults may use: those that a request may use now.  But a
- * dump restores policies before pools, and then nothing is known yet: any name that is
- * well formed is accepted, and looked at again when the policy is used.
+ * dump may have a policy whose pools are not there yet, or not any more: any name that
+ * is well formed is accepted, and looked at again when the policy is used.
  */
 static const SbxDeclared *
 known_names(Jsonb *defaults, bool restoring)
 {
-	const SbxRegistry *registry = sbx_registry_get();
 	SbxDeclared *declared;
 	JsonbIterator *iterator;
 	JsonbIteratorToken token;
 	JsonbValue item;
 
-	if (!restoring || registry->count > 0)
-		return registry->declared;
+	if (!restoring)
+		return sbx_registry_get()->declared;
 	declared = sbx_declared_create(CurrentMemoryContext);
 	iterator = JsonbIteratorInit(&defaults->root);
 	while ((token = JsonbIteratorNext(&iterator, &item, false)) != WJB_DONE)
@@ -78,15 +77,14 @@ check_defaults(Jsonb *defaults, bool restoring)
 	(void) sbx_request_parse_at(&path, defaults, known_names(defaults, restoring));
 }
 
-/* An id of the order: registered, unless a dump has not come so far. */
+/* An id of the order: registered, unless a dump may know it from another time. */
 static void
 check_ordered(const char *id, bool restoring)
 {
 	const SbxRegistry *registry = sbx_registry_get();
 	const char **ids;
 
-	if ((restoring && registry->count == 0 && sbx_is_provider_id(id)) ||
-	    sbx_registry_find(id) != NULL)
+	if ((restoring && sbx_is_provider_id(id)) || sbx_registry_find(id) != NULL)
 		return;
 	ids = palloc(sizeof(char *) * (registry->count + 1));
 	for (int i = 0; i < registry->count; i++)

@@ -103,10 +103,25 @@ existing(const char *id)
 }
 
 /*
+ * A reader runs with the rights of the role that answers for the registration: nobody
+ * lends his own to one that somebody else has chosen, unless he names it himself.
+ */
+static void
+check_takeover(const SbxRegistration *registration, const SbxProvider *provider)
+{
+	if (provider->capacity.reader != NULL && registration->registered_by != GetUserId())
+		sbx_error_document(
+		    SBX_DOCUMENT_PROVIDER, "provider.capacity.reader", SBX_REASON_FORBIDDEN,
+		    _("Another role has chosen the reader, which would be called "
+		      "with your privileges: give capacity, too."));
+}
+
+/*
  * sbx_update_provider(id text, enabled boolean, settings, capabilities, signals,
  *					   capacity jsonb) returns void
  *		NULL leaves a part as it is; a document replaces the whole.  The caller
- *		becomes the role that answers for the registration.
+ *		becomes the role that answers for the registration; to take over one with a
+ *		reader he has to give its capacity.
  */
 PG_FUNCTION_INFO_V1(sbx_update_provider);
 Datum
@@ -127,9 +142,11 @@ sbx_update_provider(PG_FUNCTION_ARGS)
 		registration->signals = PG_GETARG_JSONB_P(4);
 	if (!PG_ARGISNULL(5))
 		registration->capacity = PG_GETARG_JSONB_P(5);
-	registration->registered_by = GetUserId();
 	sbx_registry_parse(registration, sbx_declared_create(CurrentMemoryContext),
 	                   &provider);
+	if (PG_ARGISNULL(5))
+		check_takeover(registration, &provider);
+	registration->registered_by = provider.registered_by = GetUserId();
 	check_written(&provider);
 	sbx_registry_update(registration);
 	PG_RETURN_VOID();

@@ -192,16 +192,22 @@ cancel_function(void)
 static void
 start_time(HookTime *time, int64 timeout_ms)
 {
+	TimestampTz end;
+
 	time->timeout_ms = timeout_ms;
 	if (timeout_ms <= 0)
 		return;
+	time_is_over = false;
 	if (timer == MAX_TIMEOUTS)
 		timer = RegisterTimeout(USER_TIMEOUT, cancel_function);
 	time->outer = get_timeout_active(timer);
 	time->outer_end = get_timeout_finish_time(timer);
 	time->statement = get_timeout_active(STATEMENT_TIMEOUT);
 	time->statement_end = get_timeout_finish_time(STATEMENT_TIMEOUT);
-	enable_timeout_after(timer, (int) Min(timeout_ms, INT_MAX));
+
+	/* No function gets more time by calling another. */
+	end = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms);
+	enable_timeout_at(timer, time->outer ? Min(end, time->outer_end) : end);
 }
 
 /*
@@ -211,6 +217,7 @@ start_time(HookTime *time, int64 timeout_ms)
 static bool
 end_time(const HookTime *time, const ErrorData *error)
 {
+	bool noticed = error != NULL && error->sqlerrcode == ERRCODE_QUERY_CANCELED;
 	bool is_over;
 
 	if (time->timeout_ms <= 0)
@@ -218,18 +225,16 @@ end_time(const HookTime *time, const ErrorData *error)
 	disable_timeout(timer, false);
 	is_over = time_is_over;
 	time_is_over = false;
-	if (time->outer)
-		enable_timeout_at(timer, time->outer_end);
-	if (!is_over)
-		return false;
 
 	/* It has not noticed: the cancel must not hit anybody else. */
-	if (error == NULL || error->sqlerrcode != ERRCODE_QUERY_CANCELED)
-	{
+	if (is_over && !noticed)
 		QueryCancelPending = false;
-		return false;
-	}
-	return !time->statement || time->statement_end > GetCurrentTimestamp();
+
+	/* Only now: where its time is over as well, this cancels it. */
+	if (time->outer)
+		enable_timeout_at(timer, time->outer_end);
+	return is_over && noticed &&
+	       (!time->statement || time->statement_end > GetCurrentTimestamp());
 }
 
 /* --- the call ------------------------------------------------------------- */
@@ -326,6 +331,16 @@ recover(const HookScope *scope)
 	return error;
 }
 
+/*
+ * An interrupt, as if it had come between statements of the caller: where the function
+ * was, and by which statement, is not his to know.
+ */
+static void
+raise_again(const ErrorData *error)
+{
+	ereport(ERROR, (errcode(error->sqlerrcode), errmsg_internal("%s", error->message)));
+}
+
 static SbxHookOutcome
 call(HookPlan *plan, int64 timeout_ms, Datum argument, Jsonb **result)
 {
@@ -361,7 +376,7 @@ call(HookPlan *plan, int64 timeout_ms, Datum argument, Jsonb **result)
 	*result = NULL;
 	forget_plan_if_stale(plan);
 	if (!timed_out && sbx_error_is_interrupt(error->sqlerrcode))
-		ReThrowError(error);
+		raise_again(error);
 	FreeErrorData(error);
 	return timed_out ? SBX_HOOK_TIMED_OUT : SBX_HOOK_FAILED;
 }
