@@ -164,6 +164,7 @@ SELECT reply -> 'resources' AS resources, regress_headroom(reply) FROM (VALUES
 	('{"status":"known","resources":[{"resource":"cpu","used":90},{"resource":"memory","used":700}]}'),
 	('{"status":"known","resources":[{"resource":"cpu","used":90},{"resource":"memory","used":700,"required":301}]}'),
 	('{"status":"known","resources":[{"resource":"cpu","used":0,"limit":0}]}'), ('{"status":"known","resources":[{"resource":"cpu","used":5,"required":0}]}'),
+	('{"status":"known","resources":[{"resource":"disk","used":5,"limit":10,"required":0}]}'),
 	('{"status":"known","resources":[{"resource":"cpu","used":0,"limit":1e300,"required":1e-300}]}'),
 	('{"status":"unknown","reason":"MAINTENANCE"}')) v(reply);
 

@@ -171,6 +171,9 @@ read_resource(const SbxCapacity *capacity, JsonbContainer *object,
 		return SBX_UNKNOWN_LIMIT;
 	if (required == SBX_NOT_CONFIGURED)
 		return SBX_UNKNOWN_DEMAND;
+
+	/* What the registration says that a sandbox needs is needed, whatever a reader says. */
+	required = Max(required, capacity->demand[i]);
 	headroom = limit - used;
 	if (!number_of(object, "headroom", -DBL_MAX, &headroom) ||
 	    !is_about(headroom, limit - used, limit))

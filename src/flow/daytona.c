@@ -7,13 +7,13 @@
 
 #include "core/daytonalimits.h"
 #include "core/daytonasummary.h"
+#include "core/jsonwrite.h"
 #include "flow/call.h"
 #include "flow/failure.h"
 #include "flow/sandbox.h"
 #include "miscadmin.h"
 #include "store/policy.h"
 #include "utils/builtins.h"
-#include "utils/float.h"
 
 static void
 require_argument(FunctionCallInfo fcinfo, int n, const char *name)
@@ -68,17 +68,15 @@ sbx_summarize_daytona_capacity(PG_FUNCTION_ARGS)
 static Jsonb *
 configured_limits(const SbxCapacity *capacity)
 {
-	StringInfoData json;
+	JsonbParseState *state = NULL;
 
-	sbx_detail_open(&json);
+	sbx_push_begin(&state, NULL);
 	for (int i = 0; i < SBX_DIMENSIONS; i++)
 	{
 		if (capacity->limits[i] != SBX_NOT_CONFIGURED)
-			sbx_detail_raw(&json, sbx_dimension_names[i],
-			               float8out_internal(capacity->limits[i]));
+			sbx_push_double(&state, sbx_dimension_names[i], capacity->limits[i]);
 	}
-	return DatumGetJsonbP(
-	    DirectFunctionCall1(jsonb_in, CStringGetDatum(sbx_detail_close(&json))));
+	return sbx_push_finish(&state);
 }
 
 static Jsonb *

@@ -210,9 +210,17 @@ start_time(HookTime *time, int64 timeout_ms)
 	enable_timeout_at(timer, time->outer ? Min(end, time->outer_end) : end);
 }
 
+/* The function has ended; what follows is not its time. */
+static void
+stop_time(const HookTime *time)
+{
+	if (time->timeout_ms > 0)
+		disable_timeout(timer, false);
+}
+
 /*
- * True = the function was cancelled because its time was over, and the statement's was
- * not.  error is what it raised, or NULL.
+ * True = its time was over, even if it went on and returned, and the statement's was not.
+ * error is what it raised, or NULL.
  */
 static bool
 end_time(const HookTime *time, const ErrorData *error)
@@ -222,7 +230,6 @@ end_time(const HookTime *time, const ErrorData *error)
 
 	if (time->timeout_ms <= 0)
 		return false;
-	disable_timeout(timer, false);
 	is_over = time_is_over;
 	time_is_over = false;
 
@@ -233,8 +240,8 @@ end_time(const HookTime *time, const ErrorData *error)
 	/* Only now: where its time is over as well, this cancels it. */
 	if (time->outer)
 		enable_timeout_at(timer, time->outer_end);
-	return is_over && noticed &&
-	       (!time->statement || time->statement_end > GetCurrentTimestamp());
+	return is_over && (!noticed || !time->statement ||
+	                   time->statement_end > GetCurrentTimestamp());
 }
 
 /* --- the call ------------------------------------------------------------- */
@@ -333,12 +340,19 @@ recover(const HookScope *scope)
 
 /*
  * An interrupt, as if it had come between statements of the caller: where the function
- * was, and by which statement, is not his to know.
+ * was, and by which statement, is not his to know.  Nor are the function's own words, if
+ * it raised by itself what only looks like an interrupt.
  */
 static void
 raise_again(const ErrorData *error)
 {
-	ereport(ERROR, (errcode(error->sqlerrcode), errmsg_internal("%s", error->message)));
+	bool is_genuine =
+	    error->funcname != NULL && strcmp(error->funcname, "ProcessInterrupts") == 0;
+
+	ereport(ERROR, (errcode(error->sqlerrcode),
+	                is_genuine ? errmsg_internal("%s", error->message)
+	                           : errmsg("function of a registration or policy was "
+	                                    "interrupted")));
 }
 
 static SbxHookOutcome
@@ -360,9 +374,11 @@ call(HookPlan *plan, int64 timeout_ms, Datum argument, Jsonb **result)
 		*result = execute(plan, argument, scope.context);
 		leave(&scope);
 		ReleaseCurrentSubTransaction();
+		stop_time(&time);
 	}
 	PG_CATCH();
 	{
+		stop_time(&time);
 		error = recover(&scope);
 	}
 	PG_END_TRY();
@@ -371,7 +387,7 @@ call(HookPlan *plan, int64 timeout_ms, Datum argument, Jsonb **result)
 	MemoryContextSwitchTo(scope.context);
 	CurrentResourceOwner = scope.owner;
 	if (error == NULL)
-		return SBX_HOOK_RETURNED;
+		return timed_out ? SBX_HOOK_TIMED_OUT : SBX_HOOK_RETURNED;
 
 	*result = NULL;
 	forget_plan_if_stale(plan);
