@@ -276,6 +276,18 @@ SELECT regress_try($$SELECT sbx_update_provider('a', signals => '{}')$$);
 -- must not fire: a row written by a superuser stays the other's
 UPDATE sbx_provider SET enabled = true WHERE id = 'a';
 SELECT registered_by, provider_id, reason FROM sbx_capacity('{a}'), sbx_provider WHERE id = 'a';
+-- must fire: the same of rows that are written directly, which go over to who writes them
+GRANT SELECT, UPDATE ON sbx_provider, sbx_policy TO regress_sbx_operator;
+SELECT sbx_set_policy('lent', classifier => 'public.sbx_classify_proven');
+SET ROLE regress_sbx_operator;
+SELECT regress_try($$UPDATE sbx_provider SET enabled = false WHERE id = 'a'$$);
+SELECT regress_try($$UPDATE sbx_policy SET request_defaults = '{}' WHERE name = 'lent'$$);
+-- must not fire: without the function there is nothing to lend
+SELECT regress_try($$UPDATE sbx_policy SET classifier = NULL WHERE name = 'lent'$$);
+SELECT regress_try($$UPDATE sbx_policy SET request_defaults = '{}', classifier = 'public.sbx_classify_proven' WHERE name = 'lent'$$);
+SELECT regress_try($$UPDATE sbx_policy SET request_defaults = NULL WHERE name = 'lent'$$);
+RESET ROLE;
+SELECT name, classifier, registered_by FROM sbx_policy WHERE name = 'lent';
 REVOKE EXECUTE ON FUNCTION regress_who FROM PUBLIC;
 SELECT provider_id, reason FROM sbx_headroom WHERE provider_id = 'a';
 -- must not fire: who gives it takes it over, and without a reader there is nothing to lend

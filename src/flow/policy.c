@@ -189,6 +189,19 @@ sbx_drop_policy(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+static void
+refuse_lent_classifier(const SbxRow *row, const SbxPolicy *policy)
+{
+	SbxRow former;
+	bool is_null;
+
+	if (sbx_rows_former(row, &former))
+		sbx_seam_refuse_lent(
+		    POLICY, "policy.classifier", policy->classifier, policy->registered_by,
+		    sbx_rows_text(&former, "classifier"),
+		    DatumGetObjectId(sbx_rows_column(&former, "registered_by", &is_null)));
+}
+
 /*
  * sbx_policy_check() returns trigger
  *		However a row is written, it passes the same checks as through the
@@ -219,6 +232,8 @@ sbx_policy_check(PG_FUNCTION_ARGS)
 	policy.request_defaults = sbx_rows_jsonb(&row, "request_defaults");
 	policy.classifier = sbx_rows_text(&row, "classifier");
 	policy.registered_by = sbx_rows_settle_registrar(&row);
+	if (!superuser())
+		refuse_lent_classifier(&row, &policy);
 	check_policy(&policy, superuser()); /* only superusers restore dumps */
 	return PointerGetDatum(row.tuple);
 }

@@ -19,6 +19,8 @@
 #include "utils/json.h"
 #include "utils/jsonb.h"
 
+#define READER_PATH "provider.capacity.reader"
+
 static char *
 required_text(FunctionCallInfo fcinfo, int n, const char *path)
 {
@@ -47,9 +49,8 @@ static void
 check_reader(const SbxProvider *provider, bool restoring)
 {
 	if (provider->capacity.reader != NULL)
-		sbx_seam_check(SBX_DOCUMENT_PROVIDER, "provider.capacity.reader",
-		               provider->capacity.reader, TEXTOID, provider->registered_by,
-		               restoring);
+		sbx_seam_check(SBX_DOCUMENT_PROVIDER, READER_PATH, provider->capacity.reader,
+		               TEXTOID, provider->registered_by, restoring);
 }
 
 static void
@@ -103,20 +104,6 @@ existing(const char *id)
 }
 
 /*
- * A reader runs with the rights of the role that answers for the registration: nobody
- * lends his own to one that somebody else has chosen, unless he names it himself.
- */
-static void
-check_takeover(const SbxRegistration *registration, const SbxProvider *provider)
-{
-	if (provider->capacity.reader != NULL && registration->registered_by != GetUserId())
-		sbx_error_document(
-		    SBX_DOCUMENT_PROVIDER, "provider.capacity.reader", SBX_REASON_FORBIDDEN,
-		    _("Another role has chosen the reader, which would be called "
-		      "with your privileges: give capacity, too."));
-}
-
-/*
  * sbx_update_provider(id text, enabled boolean, settings, capabilities, signals,
  *					   capacity jsonb) returns void
  *		NULL leaves a part as it is; a document replaces the whole.  The caller
@@ -145,7 +132,9 @@ sbx_update_provider(PG_FUNCTION_ARGS)
 	sbx_registry_parse(registration, sbx_declared_create(CurrentMemoryContext),
 	                   &provider);
 	if (PG_ARGISNULL(5))
-		check_takeover(registration, &provider);
+		sbx_seam_refuse_lent(SBX_DOCUMENT_PROVIDER, READER_PATH,
+		                     provider.capacity.reader, GetUserId(),
+		                     provider.capacity.reader, registration->registered_by);
 	registration->registered_by = provider.registered_by = GetUserId();
 	check_written(&provider);
 	sbx_registry_update(registration);
@@ -172,6 +161,33 @@ sbx_unregister_provider(PG_FUNCTION_ARGS)
 }
 
 /* --- the trigger ---------------------------------------------------------------- */
+
+/* The reader that a document of a row names; a row that was valid once. */
+static char *
+reader_of(Jsonb *capacity)
+{
+	JsonbValue reader;
+
+	if (capacity == NULL || !JB_ROOT_IS_OBJECT(capacity) ||
+	    getKeyJsonValueFromContainer(&capacity->root, "reader", strlen("reader"),
+	                                 &reader) == NULL ||
+	    reader.type != jbvString)
+		return NULL;
+	return pnstrdup(reader.val.string.val, reader.val.string.len);
+}
+
+static void
+refuse_lent_reader(const SbxRow *row, const SbxProvider *provider)
+{
+	SbxRow former;
+	bool is_null;
+
+	if (sbx_rows_former(row, &former))
+		sbx_seam_refuse_lent(
+		    SBX_DOCUMENT_PROVIDER, READER_PATH, provider->capacity.reader,
+		    provider->registered_by, reader_of(sbx_rows_jsonb(&former, "capacity")),
+		    DatumGetObjectId(sbx_rows_column(&former, "registered_by", &is_null)));
+}
 
 /*
  * sbx_provider_check() returns trigger
@@ -210,7 +226,10 @@ sbx_provider_check(PG_FUNCTION_ARGS)
 	 * such a pool can be switched off.  It is refused where it is used.
 	 */
 	if (!superuser())
+	{
+		refuse_lent_reader(&row, &provider);
 		check_written(&provider);
+	}
 	else
 		check_reader(&provider, true);
 	return PointerGetDatum(row.tuple);

@@ -86,6 +86,16 @@ sbx_rows_jsonb(const SbxRow *row, const char *name)
 	return is_null ? NULL : DatumGetJsonbP(value);
 }
 
+bool
+sbx_rows_former(const SbxRow *row, SbxRow *former)
+{
+	if (!TRIGGER_FIRED_BY_UPDATE(row->trigger->tg_event))
+		return false;
+	*former = *row;
+	former->tuple = row->trigger->tg_trigtuple;
+	return true;
+}
+
 Oid
 sbx_rows_settle_registrar(SbxRow *row)
 {

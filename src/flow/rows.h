@@ -36,6 +36,9 @@ extern char *sbx_rows_required_text(const SbxRow *row, const char *name);
 extern char *sbx_rows_text(const SbxRow *row, const char *name);
 extern Jsonb *sbx_rows_jsonb(const SbxRow *row, const char *name);
 
+/* The row as it was before an UPDATE; false = this is an INSERT. */
+extern bool sbx_rows_former(const SbxRow *row, SbxRow *former);
+
 /*
  * Who answers for the row: a role that is not superuser can only name itself, because
  * what a row may do counts by this column.

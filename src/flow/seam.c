@@ -45,3 +45,15 @@ sbx_seam_check(SbxDocument document, const char *path, const char *function,
 		        : _("The role that registers a provider has to have the privilege to "
 		            "call its functions."));
 }
+
+void
+sbx_seam_refuse_lent(SbxDocument document, const char *path, const char *function,
+                     Oid role, const char *former, Oid former_role)
+{
+	if (function == NULL || former == NULL || role == former_role ||
+	    strcmp(function, former) != 0)
+		return;
+	sbx_error_document(document, path, SBX_REASON_FORBIDDEN,
+	                   _("Another role has chosen the function, which would be called "
+	                     "with your privileges: name it yourself."));
+}

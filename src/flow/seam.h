@@ -19,4 +19,13 @@
 extern void sbx_seam_check(SbxDocument document, const char *path, const char *function,
                            Oid argument_type, Oid role, bool restoring);
 
+/*
+ * Such a function runs with the rights of the role that answers for the row: nobody lends
+ * his own to one that somebody else has chosen.  Refuses (SB013) a row that goes over to
+ * another role and keeps its function; NULL = it has none.
+ */
+extern void
+sbx_seam_refuse_lent(SbxDocument document, const char *path, const char *function,
+                     Oid role, const char *former, Oid former_role);
+
 #endif /* SBX_SEAM_H */
