@@ -252,6 +252,25 @@ my @scenarios = (
 			$s->query($_) foreach 'RESET ALL', 'ROLLBACK';
 			return;
 		} ],
+	[ 'a row that a trigger refuses' => sub {
+			$admin->query($_) foreach (
+				q{CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RAISE EXCEPTION 'not today' USING ERRCODE = 'ZZ001'; END$$},
+				'CREATE TRIGGER refuse BEFORE INSERT ON sbx_mapping FOR EACH ROW EXECUTE FUNCTION refuse()');
+			my $result = $s->query("SELECT sbx_provision('$request')");
+			is($result->sqlstate . ' ' . $result->message, 'ZZ001 not today', 'its error arrives unchanged');
+			is(scalar(my @warnings = $result->warnings), 0, 'without a warning');
+			$admin->query('DROP FUNCTION refuse CASCADE');
+			return;
+		} ],
+	[ 'a row whose insert is cancelled' => sub {
+			$admin->query($_) foreach 'BEGIN', 'LOCK TABLE sbx_mapping IN SHARE MODE';
+			$s->send("SELECT sbx_provision('$request')");
+			poll('the insert waits', sub { $admin->value('SELECT count(*) FROM pg_locks WHERE NOT granted AND pid = $1', $s->pid) == 1 });
+			cancel('pg_cancel_backend');
+			is($s->wait->sqlstate, '57014', 'cancelled');
+			$admin->query('COMMIT');
+			return;
+		} ],
 	[ 'a thousand savepoints' => sub {
 			$s->query('BEGIN');
 			$s->query("SAVEPOINT s$_; SELECT pg_current_xact_id()") foreach 1 .. 1000;
