@@ -137,6 +137,38 @@ $nested = "BEGIN PERFORM sbx_provision(); $nested RAISE 'inner'; END;" for 1 .. 
 $started = time;
 $result = $s->query("DO \$\$ BEGIN $nested END \$\$");
 cmp_ok(time - $started, '<', 8, 'R3 must not fire: nor has one statement of many blocks that all fail');
+
+# More than are under way at once: one that hangs takes the turn of no other.
+clean();
+$s->value(q{SET sbx_router.abort_cleanup_timeout = '3s'});
+$s->query('BEGIN');
+$s->query(q{SELECT sbx_provision_many('{}', 60)}) foreach 1 .. 2;
+is(count_alive(), 120, 'R3c: a hundred and twenty are launched');
+$sbx->fault(op => 'delete', action => 'hang');
+$result = $s->query('ROLLBACK');
+is(scalar(@warnings = $result->warnings), 1, 'R3c must fire: only the delete that hung is warned of')
+  or diag scalar(@warnings) . ' warnings';
+is(count_alive(), 1, 'R3c must fire: all others are destroyed');
+
+# A cancel cuts the rest of all levels, not of each.
+clean();
+$s->value(q{SET sbx_router.abort_cleanup_timeout = '60s'});
+$s->query('BEGIN');
+for (1 .. 20)
+{
+	$s->query("SAVEPOINT s$_");
+	provision();
+}
+$sbx->fault(op => 'delete', action => 'hang', times => 99);
+my $rollback = $sbx->mark;
+$s->send('ROLLBACK');
+poll('the first delete arrives', sub { grep { $_->{op} eq 'delete' } $sbx->requests($rollback) });
+$started = time;
+$admin->value('SELECT pg_cancel_backend($1)', $s->pid);
+$result = $s->wait;
+cmp_ok(time - $started, '<', 6, 'R3d must fire: a cancelled ROLLBACK of many savepoints has half a second, not one each');
+is(scalar(@warnings = $result->warnings), 20, 'R3d must not fire: with a warning for each sandbox');
+$sbx->clear_faults;
 $s->value('RESET sbx_router.abort_cleanup_timeout');
 
 #

@@ -26,9 +26,6 @@
 /* Time left once a cancel or terminate is pending. */
 #define HURRIED_MS 500
 
-/* Destroyed at once; more take turns within the same budget. */
-#define MAX_BATCH 100
-
 struct SbxPending
 {
 	SbxPending *next;
@@ -158,54 +155,83 @@ same_settings(const SbxEngineSettings *a, const SbxEngineSettings *b)
 }
 
 /*
- * Unlink up to MAX_BATCH armed entries that were launched under the same settings.
- * What was never sent needs no network and is dropped here.
+ * What is destroyed in one run: a list, because nothing can be allocated, and all of
+ * it, so that one that hangs holds up no others.
  */
-static int
-take_armed(SbxPending **batch)
+typedef struct Batch
+{
+	SbxPending *first;
+	SbxPending *next; /* whose turn it is */
+	int count;
+} Batch;
+
+/*
+ * Unlink the armed entries that were launched under the same settings.  What was never
+ * sent needs no network and is dropped here.
+ */
+static void
+take_armed(Batch *batch)
 {
 	SbxPending **link = &pending_list;
-	int count = 0;
+	SbxPending **last = &batch->first;
 
-	while (*link != NULL && count < MAX_BATCH)
+	batch->first = NULL;
+	batch->count = 0;
+	while (*link != NULL)
 	{
 		SbxPending *pending = *link;
 
 		if (!pending->armed ||
-		    (count > 0 && !same_settings(&pending->settings, &batch[0]->settings)))
+		    (batch->first != NULL &&
+		     !same_settings(&pending->settings, &batch->first->settings)))
 		{
 			link = &pending->next;
 			continue;
 		}
 		*link = pending->next;
-		if (pending->launch->anything_sent)
-			batch[count++] = pending;
-		else
+		if (!pending->launch->anything_sent)
+		{
 			discard(pending);
+			continue;
+		}
+		memcpy(pending->destroy->sandbox_id, pending->launch->sandbox_id,
+		       sizeof(pending->destroy->sandbox_id));
+		pending->next = NULL;
+		*last = pending;
+		last = &pending->next;
+		batch->count++;
 	}
-	return count;
+	batch->next = batch->first;
+}
+
+/* Asked for in their order. */
+static SbxOp *
+begin_destroy(void *arg, int index)
+{
+	Batch *batch = arg;
+	SbxPending *pending = batch->next;
+
+	batch->next = pending->next;
+	return pending->destroy;
 }
 
 static void
-destroy_batch(SbxPending **batch, int count)
+destroy_batch(Batch *batch)
 {
-	SbxOp *ops[MAX_BATCH];
+	const SbxEngineWork work = {
+	    .count = batch->count, .arg = batch, .begin = begin_destroy};
 	SbxEngine *engine = sbx_session_abort_engine();
 
-	for (int i = 0; i < count; i++)
-	{
-		ops[i] = batch[i]->destroy;
-		memcpy(ops[i]->sandbox_id, batch[i]->launch->sandbox_id,
-		       sizeof(ops[i]->sandbox_id));
-	}
 	if (engine != NULL)
-		budget_ms -= sbx_engine_run_aborting(engine, ops, count, &batch[0]->settings,
-		                                     budget_ms, Min(budget_ms, HURRIED_MS));
-	budget_ms = Max(budget_ms, 0);
-	for (int i = 0; i < count; i++)
+		budget_ms = sbx_engine_run_aborting(engine, &work, &batch->first->settings,
+		                                    budget_ms, Min(budget_ms, HURRIED_MS));
+	while (batch->first != NULL)
 	{
-		report(batch[i]);
-		discard(batch[i]);
+		SbxPending *pending = batch->first;
+
+		batch->first = pending->next;
+		report(pending);
+		discard(pending);
 	}
 }
 
@@ -213,14 +239,13 @@ static void
 release_callback(ResourceReleasePhase phase, bool is_commit, bool is_top_level,
                  void *arg)
 {
-	SbxPending *batch[MAX_BATCH];
-	int count;
+	Batch batch;
 
 	if (!armed || phase != RESOURCE_RELEASE_AFTER_LOCKS || is_commit)
 		return;
 	armed = false;
-	while ((count = take_armed(batch)) > 0)
-		destroy_batch(batch, count);
+	for (take_armed(&batch); batch.count > 0; take_armed(&batch))
+		destroy_batch(&batch);
 	last_cleanup = GetCurrentTimestamp();
 }
 

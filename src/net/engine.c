@@ -662,28 +662,20 @@ drive_aborting(SbxEngine *engine, int64 budget_ms, int64 hurried_ms)
 	}
 }
 
-static SbxOp *
-next_of_array(void *arg, int index)
-{
-	return ((SbxOp **) arg)[index];
-}
-
 int64
-sbx_engine_run_aborting(SbxEngine *engine, SbxOp **ops, int count,
+sbx_engine_run_aborting(SbxEngine *engine, const SbxEngineWork *work,
                         const SbxEngineSettings *settings, int64 budget_ms,
                         int64 hurried_ms)
 {
-	const SbxEngineWork work = {.count = count, .arg = ops, .begin = next_of_array};
-	int64 started = sbx_libcurl_now();
 	MemoryContext context = CurrentMemoryContext;
 	uint32 interrupt_holdoff = InterruptHoldoffCount;
 	uint32 cancel_holdoff = QueryCancelHoldoffCount;
 
 	if (engine->busy)
-		return 0;
+		return budget_ms;
 	engine->aborting = true;
-	if (!begin_run(engine, &work, settings))
-		return 0;
+	if (!begin_run(engine, work, settings))
+		return budget_ms;
 	PG_TRY();
 	{
 		drive_aborting(engine, budget_ms, hurried_ms);
@@ -704,5 +696,5 @@ sbx_engine_run_aborting(SbxEngine *engine, SbxOp **ops, int count,
 
 	/* The waits may have consumed a wake-up that somebody else needs. */
 	SetLatch(MyLatch);
-	return sbx_libcurl_now() - started;
+	return Max(engine->limit - sbx_libcurl_now(), 0);
 }

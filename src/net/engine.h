@@ -73,9 +73,9 @@ extern void sbx_engine_run(SbxEngine *engine, const SbxEngineWork *work,
  * The same for transaction abort: raises nothing, takes no interrupts and ends
  * after budget_ms, or hurried_ms once a cancel or terminate is pending.
  * Operations that have not finished then are failed as expired.  Returns the
- * milliseconds it took.
+ * milliseconds that are left.
  */
-extern int64 sbx_engine_run_aborting(SbxEngine *engine, SbxOp **ops, int count,
+extern int64 sbx_engine_run_aborting(SbxEngine *engine, const SbxEngineWork *work,
                                      const SbxEngineSettings *settings, int64 budget_ms,
                                      int64 hurried_ms);
 
