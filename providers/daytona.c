@@ -104,6 +104,7 @@ const SbxProviderKind sbx_kind_daytona = {
     .wait_ready = sbx_daytona_wait_ready,
     .find = sbx_daytona_find,
     .usage = sbx_daytona_usage,
+    .inventory = sbx_daytona_inventory,
     .start = sbx_daytona_start,
     .stop = sbx_daytona_stop,
     .run_script = sbx_daytona_run_script,

@@ -46,8 +46,8 @@ extern SbxOp *sbx_daytona_get(const SbxAccount *account, const SbxTarget *target
 /* daytona_list.c */
 extern SbxOp *
 sbx_daytona_find(const SbxAccount *account, const SbxPair *labels, int label_count);
-extern SbxOp *
-sbx_daytona_usage(const SbxAccount *account, bool show, int64_t timeout_ms);
+extern SbxOp *sbx_daytona_usage(const SbxAccount *account, int64_t timeout_ms);
+extern SbxOp *sbx_daytona_inventory(const SbxAccount *account, int64_t timeout_ms);
 
 /* daytona_power.c */
 extern SbxOp *sbx_daytona_wait_ready(const SbxAccount *account, const SbxTarget *target,

@@ -39,7 +39,7 @@ extern SbxOp *sbx_e2b_get(const SbxAccount *account, const SbxTarget *target);
 /* e2b_list.c */
 extern SbxOp *
 sbx_e2b_find(const SbxAccount *account, const SbxPair *labels, int label_count);
-extern SbxOp *sbx_e2b_usage(const SbxAccount *account, bool show, int64_t timeout_ms);
+extern SbxOp *sbx_e2b_usage(const SbxAccount *account, int64_t timeout_ms);
 
 /* e2b_power.c */
 extern SbxOp *sbx_e2b_wait_ready(const SbxAccount *account, const SbxTarget *target,

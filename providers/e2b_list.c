@@ -15,10 +15,6 @@
 /* More pages than this are no listing: 100,000 sandboxes. */
 #define E2B_MAX_PAGES 1000
 
-/* Attempts to read one page. */
-#define E2B_PAGE_TRIES    3
-#define E2B_PAGE_PAUSE_MS 250
-
 /* --- pages ---------------------------------------------------------------- */
 
 /* Operations that list start their own state with this one. */
@@ -26,85 +22,69 @@ typedef struct SbxE2bList
 {
 	SbxE2bState state; /* first */
 	const char *url;   /* of the first page */
-	const char **tokens;
-	int pages;
-	int tries; /* at the page that is wanted now */
+	SbxPages pages;
 
 	/* Takes one item, whose id is valid; false = it is not what it has to be. */
 	bool (*take)(SbxOp *op, const char *id, const json_t *item);
-	SbxStep *listed;            /* what comes after the last page */
-	const char *malformed_code; /* of a page that is not what it has to be */
 } SbxE2bList;
 
-static SbxStep e2b_list_page;
 static SbxStep e2b_list_answered;
-
-static void
-e2b_list_prepare(SbxOp *op, const char *url)
-{
-	SbxE2bList *list = op->state;
-
-	list->url = url;
-	list->tokens = sbx_arena_alloc(&op->arena, E2B_MAX_PAGES * sizeof(const char *));
-	if (list->url == NULL)
-		list->state.steps.step = sbx_steps_refuse;
-}
 
 static SbxOpWant
 e2b_list_page(SbxOp *op)
 {
 	SbxE2bList *list = op->state;
+	const char *token = sbx_steps_cursor(op, &list->pages);
 	const char *url = list->url;
 
-	if (list->pages > 0)
-		url = sbx_arena_printf(
-		    &op->arena, "%s&nextToken=%s", list->url,
-		    sbx_arena_url_encode(&op->arena, list->tokens[list->pages - 1]));
+	if (token != NULL)
+		url = sbx_arena_printf(&op->arena, "%s&nextToken=%s", list->url, token);
 	return sbx_e2b_send(op, "GET", url, NULL, e2b_list_answered);
-}
-
-/* The answer is an array, the token of the next page a header. */
-static bool
-e2b_list_take(SbxOp *op)
-{
-	SbxE2bList *list = op->state;
-	json_t *page = sbx_json_parse(op->response.body, op->response.body_length, false);
-	bool valid = json_is_array(page);
-
-	for (size_t i = 0; valid && i < json_array_size(page); i++)
-	{
-		const json_t *item = json_array_get(page, i);
-		const char *id = sbx_json_string(item, "sandboxID");
-
-		valid = sbx_e2b_valid_id(id) && list->take(op, id, item);
-	}
-	json_decref(page);
-	return valid;
 }
 
 static SbxOpWant
 e2b_list_answered(SbxOp *op)
 {
 	SbxE2bList *list = op->state;
-	const char *token;
 
-	if (sbx_steps_is_passing(op) && ++list->tries < E2B_PAGE_TRIES)
+	return sbx_steps_page_answered(op, &list->pages);
+}
+
+/* The answer is an array, the token of the next page a header. */
+static bool
+e2b_list_take(SbxOp *op, const char **token)
+{
+	SbxE2bList *list = op->state;
+	json_t *page = sbx_json_parse(op->response.body, op->response.body_length, false);
+	bool taken = json_is_array(page);
+
+	for (size_t i = 0; taken && i < json_array_size(page); i++)
 	{
-		sbx_steps_note(op, sbx_steps_status_code(op));
-		return sbx_steps_pause(op, E2B_PAGE_PAUSE_MS, e2b_list_page);
+		const json_t *item = json_array_get(page, i);
+		const char *id = sbx_json_string(item, "sandboxID");
+
+		taken = sbx_e2b_valid_id(id) && list->take(op, id, item);
 	}
-	if (op->response.status != 200)
-		return sbx_steps_fail_response(op, sbx_steps_status_code(op));
-	list->tries = 0;
-	memset(&list->state.steps.noted, 0, sizeof(list->state.steps.noted));
-	if (!e2b_list_take(op))
-		return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, list->malformed_code);
-	token = sbx_op_response_header(op, "X-Next-Token");
-	if (token == NULL || *token == '\0')
-		return list->listed(op);
-	return sbx_steps_next_page(op, list->tokens, &list->pages, E2B_MAX_PAGES - 1, token)
-	           ? e2b_list_page(op)
-	           : sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
+	json_decref(page);
+	*token = sbx_op_response_header(op, "X-Next-Token");
+	if (*token != NULL && **token == '\0')
+		*token = NULL;
+	return taken;
+}
+
+static void
+e2b_list_prepare(SbxOp *op, const char *url,
+                 bool (*take)(SbxOp *op, const char *id, const json_t *item),
+                 SbxStep *listed)
+{
+	SbxE2bList *list = op->state;
+
+	list->url = url;
+	list->take = take;
+	sbx_steps_pages(op, &list->pages, E2B_MAX_PAGES, e2b_list_page, e2b_list_take,
+	                listed);
+	if (list->url == NULL)
+		list->state.steps.step = sbx_steps_refuse;
 }
 
 /* --- find ----------------------------------------------------------------- */
@@ -139,14 +119,11 @@ sbx_e2b_find(const SbxAccount *account, const SbxPair *labels, int label_count)
 {
 	SbxOp *op = sbx_e2b_make_op(account, "find", e2b_list_page, sizeof(SbxE2bFind),
 	                            E2B_ARENA_SMALL, E2B_FIND_TIMEOUT_MS);
-	SbxE2bFind *find;
 
 	if (op == NULL)
 		return NULL;
-	find = op->state;
-	e2b_list_prepare(op, sbx_e2b_list_url(op, labels, label_count));
-	find->list.take = e2b_find_take;
-	find->list.listed = e2b_find_listed;
+	e2b_list_prepare(op, sbx_e2b_list_url(op, labels, label_count), e2b_find_take,
+	                 e2b_find_listed);
 	return sbx_steps_made(op);
 }
 
@@ -189,24 +166,12 @@ e2b_usage_take(SbxOp *op, const char *id, const json_t *item)
 	return sbx_inventory_add(op, &usage->inventory, &keys, id, item);
 }
 
-static bool
-e2b_usage_show(SbxOp *op, const char *id, const json_t *item)
-{
-	static const char *const shown[] = {"sandboxID", "alias",    "state",
-	                                    "cpuCount",  "memoryMB", "diskSizeMB",
-	                                    "metadata",  NULL};
-	SbxE2bUsage *usage = op->state;
-
-	return sbx_inventory_add_unread(op, &usage->inventory, id) &&
-	       sbx_inventory_show(op, &usage->inventory, shown, item);
-}
-
 static SbxOpWant
 e2b_usage_listed(SbxOp *op)
 {
 	SbxE2bUsage *usage = op->state;
 
-	if (!sbx_inventory_sum(op, &usage->inventory, &usage->usage))
+	if (!sbx_inventory_sum(&usage->inventory, &usage->usage))
 		return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, SBX_CODE_MALFORMED);
 	if (usage->usage.sandboxes < usage->total_running)
 		usage->usage.sandboxes = usage->total_running;
@@ -232,21 +197,21 @@ e2b_usage_first_page(SbxOp *op)
 
 /* Those that run: what is paused takes no place. */
 SbxOp *
-sbx_e2b_usage(const SbxAccount *account, bool show, int64_t timeout_ms)
+sbx_e2b_usage(const SbxAccount *account, int64_t timeout_ms)
 {
 	SbxOp *op = sbx_e2b_make_op(account, "capacity", e2b_usage_start,
 	                            sizeof(SbxE2bUsage), E2B_ARENA_SMALL, timeout_ms);
-	SbxE2bUsage *usage;
+	SbxE2bList *list;
 
 	if (op == NULL)
 		return NULL;
-	usage = op->state;
-	e2b_list_prepare(op, sbx_arena_printf(&op->arena,
-	                                      "%s/v2/sandboxes?state=running&limit=100"
-	                                      "&order=asc",
-	                                      usage->list.state.api_url));
-	usage->list.take = show ? e2b_usage_show : e2b_usage_take;
-	usage->list.listed = e2b_usage_listed;
-	usage->list.malformed_code = SBX_CODE_MALFORMED;
+	list = op->state;
+	e2b_list_prepare(
+	    op,
+	    sbx_arena_printf(&op->arena,
+	                     "%s/v2/sandboxes?state=running&limit=100&order=asc",
+	                     list->state.api_url),
+	    e2b_usage_take, e2b_usage_listed);
+	list->pages.malformed_code = SBX_CODE_MALFORMED;
 	return sbx_steps_made(op);
 }

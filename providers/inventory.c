@@ -8,9 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* One more, of that id and nothing else; NULL = no memory. */
 static SbxInventoryItem *
-next_item(SbxOp *op, SbxInventory *inventory)
+append(SbxOp *op, SbxInventory *inventory, const char *id)
 {
+	SbxInventoryItem *added;
+
 	if (inventory->count == inventory->size)
 	{
 		int size = inventory->size == 0 ? 64 : inventory->size * 2;
@@ -25,7 +28,13 @@ next_item(SbxOp *op, SbxInventory *inventory)
 		inventory->items = bigger;
 		inventory->size = size;
 	}
-	return &inventory->items[inventory->count];
+	added = &inventory->items[inventory->count];
+	memset(added, 0, sizeof(*added));
+	added->id = sbx_arena_strdup(&op->arena, id);
+	if (added->id == NULL)
+		return NULL;
+	inventory->count++;
+	return added;
 }
 
 /* A text that looks like a number is none: nobody knows what wrote it. */
@@ -44,12 +53,9 @@ bool
 sbx_inventory_add(SbxOp *op, SbxInventory *inventory, const SbxInventoryKeys *keys,
                   const char *id, const json_t *item)
 {
-	SbxInventoryItem *added;
+	SbxInventoryItem *added = append(op, inventory, id);
 
-	if (!sbx_inventory_add_unread(op, inventory, id))
-		return false;
-	added = &inventory->items[inventory->count - 1];
-	if (!read_size(item, keys->cpu, &added->cpu) ||
+	if (added == NULL || !read_size(item, keys->cpu, &added->cpu) ||
 	    !read_size(item, keys->memory, &added->memory_mib) ||
 	    !read_size(item, keys->disk, &added->disk_mib))
 		return false;
@@ -59,39 +65,23 @@ sbx_inventory_add(SbxOp *op, SbxInventory *inventory, const SbxInventoryKeys *ke
 }
 
 bool
-sbx_inventory_add_unread(SbxOp *op, SbxInventory *inventory, const char *id)
+sbx_inventory_show(SbxOp *op, SbxInventory *inventory, const char *const *members,
+                   const char *id, const json_t *item)
 {
-	SbxInventoryItem *added = next_item(op, inventory);
-
-	if (added == NULL)
-		return false;
-	memset(added, 0, sizeof(*added));
-	added->id = sbx_arena_strdup(&op->arena, id);
-	if (added->id == NULL)
-		return false;
-	inventory->count++;
-	return true;
-}
-
-bool
-sbx_inventory_show(SbxOp *op, SbxInventory *inventory, const char *const *keys,
-                   const json_t *item)
-{
+	SbxInventoryItem *added = append(op, inventory, id);
 	json_t *shown = sbx_json_new_object();
-	const char *text = NULL;
-	bool complete = shown != NULL;
+	bool complete = added != NULL && shown != NULL;
 
-	for (; complete && *keys != NULL; keys++)
+	for (; complete && *members != NULL; members++)
 	{
-		json_t *value = json_object_get(item, *keys);
+		json_t *value = json_object_get(item, *members);
 
-		complete = value == NULL || json_object_set(shown, *keys, value) == 0;
+		complete = value == NULL || json_object_set(shown, *members, value) == 0;
 	}
 	if (complete)
-		text = sbx_json_print(&op->arena, shown);
+		added->shown = sbx_json_print(&op->arena, shown);
 	json_decref(shown);
-	inventory->items[inventory->count - 1].shown = text;
-	return text != NULL;
+	return complete && added->shown != NULL;
 }
 
 static int
@@ -101,61 +91,63 @@ compare_ids(const void *left, const void *right)
 	              ((const SbxInventoryItem *) right)->id);
 }
 
-/* All that are shown, as a JSON array; "[]" when none is. */
-static const char *
-print_shown(SbxOp *op, const SbxInventory *inventory)
+/* One can be on two pages, if something before it was deleted in between. */
+static void
+settle(SbxInventory *inventory)
+{
+	int kept = 0;
+
+	if (inventory->count > 0)
+		qsort(inventory->items, (size_t) inventory->count, sizeof(SbxInventoryItem),
+		      compare_ids);
+	for (int i = 0; i < inventory->count; i++)
+	{
+		if (kept == 0 ||
+		    compare_ids(&inventory->items[kept - 1], &inventory->items[i]) != 0)
+			inventory->items[kept++] = inventory->items[i];
+	}
+	inventory->count = kept;
+}
+
+bool
+sbx_inventory_sum(SbxInventory *inventory, SbxUsage *usage)
+{
+	settle(inventory);
+	for (int i = 0; i < inventory->count; i++)
+	{
+		usage->cpu += inventory->items[i].cpu;
+		usage->memory_mib += inventory->items[i].memory_mib;
+		usage->disk_mib += inventory->items[i].disk_mib;
+	}
+	usage->sandboxes = inventory->count;
+	return isfinite(usage->cpu) && isfinite(usage->memory_mib) &&
+	       isfinite(usage->disk_mib);
+}
+
+char *
+sbx_inventory_print(SbxOp *op, SbxInventory *inventory)
 {
 	size_t length = 2;
 	char *text;
 	char *end;
 
+	settle(inventory);
 	for (int i = 0; i < inventory->count; i++)
-		length += inventory->items[i].shown == NULL
-		              ? 0
-		              : strlen(inventory->items[i].shown) + 1;
+		length += strlen(inventory->items[i].shown) + 1;
 	text = end = sbx_arena_alloc(&op->arena, length + 1);
 	if (text == NULL)
 		return NULL;
 	*end++ = '[';
 	for (int i = 0; i < inventory->count; i++)
 	{
-		const char *shown = inventory->items[i].shown;
+		size_t size = strlen(inventory->items[i].shown);
 
-		if (shown == NULL)
-			continue;
-		if (end > text + 1)
+		if (i > 0)
 			*end++ = ',';
-		memcpy(end, shown, strlen(shown));
-		end += strlen(shown);
+		memcpy(end, inventory->items[i].shown, size);
+		end += size;
 	}
 	*end++ = ']';
 	*end = '\0';
 	return text;
-}
-
-bool
-sbx_inventory_sum(SbxOp *op, SbxInventory *inventory, SbxUsage *usage)
-{
-	int kept = 0;
-
-	/* One can be on two pages, if something before it was deleted in between. */
-	if (inventory->count > 0)
-		qsort(inventory->items, (size_t) inventory->count, sizeof(SbxInventoryItem),
-		      compare_ids);
-	for (int i = 0; i < inventory->count; i++)
-	{
-		const SbxInventoryItem *item = &inventory->items[i];
-
-		if (kept > 0 && compare_ids(&inventory->items[kept - 1], item) == 0)
-			continue;
-		usage->cpu += item->cpu;
-		usage->memory_mib += item->memory_mib;
-		usage->disk_mib += item->disk_mib;
-		inventory->items[kept++] = *item;
-	}
-	inventory->count = kept;
-	usage->sandboxes = kept;
-	usage->shown = print_shown(op, inventory);
-	return usage->shown != NULL && isfinite(usage->cpu) &&
-	       isfinite(usage->memory_mib) && isfinite(usage->disk_mib);
 }

@@ -13,9 +13,6 @@
 #include "net/json.h"
 #include "providers/provider.h"
 
-/* The code of a failure for what a listing says and cannot be read. */
-#define SBX_CODE_MALFORMED "MALFORMED"
-
 /* Where an item of a listing has its sizes. */
 typedef struct SbxInventoryKeys
 {
@@ -31,7 +28,7 @@ typedef struct SbxInventoryItem
 	double cpu;
 	double memory_mib;
 	double disk_mib;
-	const char *shown; /* as JSON, for SbxUsage; NULL = not asked for */
+	const char *shown; /* as JSON; NULL = its sizes were read instead */
 } SbxInventoryItem;
 
 /* What the pages have shown so far; zeroed is none. */
@@ -51,20 +48,17 @@ sbx_inventory_add(SbxOp *op, SbxInventory *inventory, const SbxInventoryKeys *ke
                   const char *id, const json_t *item);
 
 /*
- * Keep these members of the item that was added last, as they are, for people to see.
- * keys end with NULL.  False = no memory.
- */
-extern bool sbx_inventory_show(SbxOp *op, SbxInventory *inventory,
-                               const char *const *keys, const json_t *item);
-
-/*
- * The same for an item of which nothing else is known: it counts nothing, and no size is
- * looked at.
+ * The same for people to look at: these members of it as they are, and no size is looked
+ * at.  members end with NULL.  False = there is no memory.
  */
 extern bool
-sbx_inventory_add_unread(SbxOp *op, SbxInventory *inventory, const char *id);
+sbx_inventory_show(SbxOp *op, SbxInventory *inventory, const char *const *members,
+                   const char *id, const json_t *item);
 
-/* Each sandbox once, by id.  False = a sum is not finite, or there is no memory. */
-extern bool sbx_inventory_sum(SbxOp *op, SbxInventory *inventory, SbxUsage *usage);
+/* Each sandbox once, by id.  False = a sum is not finite. */
+extern bool sbx_inventory_sum(SbxInventory *inventory, SbxUsage *usage);
+
+/* All that are shown, each once, as a JSON array; NULL = there is no memory. */
+extern char *sbx_inventory_print(SbxOp *op, SbxInventory *inventory);
 
 #endif /* SBX_INVENTORY_H */

@@ -179,10 +179,13 @@ typedef struct SbxUsage
 	double memory_mib;
 	double disk_mib;
 	int64_t sandboxes;
-
-	/* With show, the sandboxes as a JSON array, as the provider describes them. */
-	const char *shown;
 } SbxUsage;
+
+/* Code of a failure for what an answer says and cannot be read. */
+#define SBX_CODE_MALFORMED "MALFORMED"
+
+/* Code of a failure for a key that the provider does not know. */
+#define SBX_CODE_UNAUTHORIZED "UNAUTHORIZED"
 
 /* Result of start_script.  The two ids name it for the functions below. */
 typedef struct SbxStartedScript
@@ -283,10 +286,17 @@ typedef struct SbxProviderKind
 	/*
 	 * Reads what the account uses, and changes nothing.  Result: SbxUsage.  Exact or
 	 * none: a sandbox with a size that is missing, no number, negative or not finite
-	 * fails with MALFORMED, a listing that cannot be read to its end fails.  With show
-	 * no size is looked at, and the sums are 0.  May be NULL.
+	 * fails with MALFORMED, a listing that cannot be read to its end fails.  May be
+	 * NULL.
 	 */
-	SbxOp *(*usage)(const SbxAccount *account, bool show, int64_t timeout_ms);
+	SbxOp *(*usage)(const SbxAccount *account, int64_t timeout_ms);
+
+	/*
+	 * The same listing for people to look at.  Result: text, a JSON array of the
+	 * sandboxes as the provider describes them, each once; no size is looked at.  May
+	 * be NULL.
+	 */
+	SbxOp *(*inventory)(const SbxAccount *account, int64_t timeout_ms);
 
 	/*
 	 * Result: SbxSandboxFacts, state started and ready.  One that is started already

@@ -251,7 +251,7 @@ sbx_steps_status_code(const SbxOp *op)
 	switch (op->response.status)
 	{
 		case 401:
-			return "UNAUTHORIZED";
+			return SBX_CODE_UNAUTHORIZED;
 		case 403:
 			return "FORBIDDEN";
 		case 429:
@@ -407,17 +407,68 @@ sbx_steps_settle_found(SbxFoundSandboxes *found, SbxFindResult *result)
 	result->count = kept;
 }
 
-bool
-sbx_steps_next_page(SbxOp *op, const char **seen, int *count, int maximum,
-                    const char *cursor)
+/* --- pages ---------------------------------------------------------------- */
+
+/* Attempts to read one page. */
+#define PAGE_TRIES    3
+#define PAGE_PAUSE_MS 250
+
+void
+sbx_steps_pages(SbxOp *op, SbxPages *pages, int maximum, SbxStep *page,
+                bool (*take)(SbxOp *op, const char **cursor), SbxStep *listed)
 {
-	for (int i = 0; i < *count; i++)
+	pages->cursors =
+	    sbx_arena_alloc(&op->arena, (size_t) (maximum - 1) * sizeof(const char *));
+	pages->maximum = maximum;
+	pages->page = page;
+	pages->take = take;
+	pages->listed = listed;
+}
+
+const char *
+sbx_steps_cursor(SbxOp *op, const SbxPages *pages)
+{
+	return pages->behind == 0
+	           ? NULL
+	           : sbx_arena_url_encode(&op->arena, pages->cursors[pages->behind - 1]);
+}
+
+/*
+ * False = the cursor came before, so that reading would go round for ever, it is none, or
+ * there are too many.
+ */
+static bool
+is_next_page(const SbxPages *pages, const char *cursor)
+{
+	for (int i = 0; i < pages->behind; i++)
 	{
-		if (strcmp(seen[i], cursor) == 0)
+		if (strcmp(pages->cursors[i], cursor) == 0)
 			return false;
 	}
-	if (*cursor == '\0' || *count == maximum)
-		return false;
-	seen[*count] = sbx_arena_strdup(&op->arena, cursor);
-	return seen[(*count)++] != NULL;
+	return *cursor != '\0' && pages->behind < pages->maximum - 1;
+}
+
+SbxOpWant
+sbx_steps_page_answered(SbxOp *op, SbxPages *pages)
+{
+	SbxSteps *steps = op->state;
+	const char *cursor = NULL;
+
+	if (sbx_steps_is_passing(op) && ++pages->tries < PAGE_TRIES)
+	{
+		sbx_steps_note(op, sbx_steps_status_code(op));
+		return sbx_steps_pause(op, PAGE_PAUSE_MS, pages->page);
+	}
+	if (op->response.status != 200)
+		return sbx_steps_fail_response(op, sbx_steps_status_code(op));
+	pages->tries = 0;
+	memset(&steps->noted, 0, sizeof(steps->noted));
+	if (!pages->take(op, &cursor))
+		return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, pages->malformed_code);
+	if (cursor == NULL)
+		return pages->listed(op);
+	if (!is_next_page(pages, cursor))
+		return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
+	pages->cursors[pages->behind++] = cursor;
+	return pages->page(op);
 }

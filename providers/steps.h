@@ -139,12 +139,39 @@ sbx_steps_add_found(SbxOp *op, SbxFoundSandboxes *found, const SbxSandboxFacts *
 /* Each of them once, by id. */
 extern void sbx_steps_settle_found(SbxFoundSandboxes *found, SbxFindResult *result);
 
+/* Reading a listing page by page; an operation's own state has one. */
+typedef struct SbxPages
+{
+	const char **cursors; /* of all pages but the first */
+	int behind;           /* pages that have been read */
+	int maximum;          /* more than so many are no listing */
+	int tries;            /* at the page that is wanted now */
+
+	SbxStep *page; /* asks for the page that is wanted */
+
+	/*
+	 * Takes the items of an answer, and the cursor of the next page, in the arena; NULL =
+	 * this was the last one.  False = the answer is not what it has to be.
+	 */
+	bool (*take)(SbxOp *op, const char **cursor);
+	const char *malformed_code; /* of the failure then */
+	SbxStep *listed;            /* what comes after the last page */
+} SbxPages;
+
+/* maximum is at least 2. */
+extern void
+sbx_steps_pages(SbxOp *op, SbxPages *pages, int maximum, SbxStep *page,
+                bool (*take)(SbxOp *op, const char **cursor), SbxStep *listed);
+
+/* The cursor of the page that is wanted, encoded for a URL; NULL = it is the first. */
+extern const char *sbx_steps_cursor(SbxOp *op, const SbxPages *pages);
+
 /*
- * The cursor of the next page, kept in seen.  False = it came before, so that reading
- * would go round for ever, or there are too many.
+ * After an answer: trouble that may pass is met again after a pause, what cannot be read
+ * to its end fails as a whole.  A list that silently lacks some would be taken for all
+ * there is.
  */
-extern bool sbx_steps_next_page(SbxOp *op, const char **seen, int *count, int maximum,
-                                const char *cursor);
+extern SbxOpWant sbx_steps_page_answered(SbxOp *op, SbxPages *pages);
 
 /* A copy of a text member, or NULL. */
 extern const char *

@@ -57,7 +57,7 @@ make_reading(const SbxProvider *provider, int64 timeout_ms, SbxMeasurement *meas
 		sbx_admission_unknown(measurement, obstacle);
 		return NULL;
 	}
-	return sbx_session_hold(provider->kind->usage(&access.account, false, timeout_ms),
+	return sbx_session_hold(provider->kind->usage(&access.account, timeout_ms),
 	                        access.credential);
 }
 
@@ -67,9 +67,9 @@ reason_of(const SbxFailure *failure)
 {
 	const char *code = failure->provider_code;
 
-	if (code != NULL && strcmp(code, SBX_UNKNOWN_MALFORMED) == 0)
+	if (code != NULL && strcmp(code, SBX_CODE_MALFORMED) == 0)
 		return SBX_UNKNOWN_MALFORMED;
-	if (code != NULL && strcmp(code, "UNAUTHORIZED") == 0)
+	if (code != NULL && strcmp(code, SBX_CODE_UNAUTHORIZED) == 0)
 		return SBX_UNKNOWN_CREDENTIALS;
 	return failure->timed_out ? SBX_UNKNOWN_TIMEOUT : SBX_UNKNOWN_FAILED;
 }

@@ -82,20 +82,18 @@ configured_limits(const SbxCapacity *capacity)
 static Jsonb *
 read_inventory(const SbxProvider *provider, int64 timeout_ms)
 {
-	const SbxUsage *usage;
 	SbxAccess access;
 	SbxOp *op;
 
 	sbx_session_access(provider, &access);
-	op = sbx_session_hold(provider->kind->usage(&access.account, true, timeout_ms),
+	op = sbx_session_hold(provider->kind->inventory(&access.account, timeout_ms),
 	                      access.credential);
 	sbx_session_run(op);
 	if (!op->succeeded)
 		sbx_failure_runtime(provider->pool.id, NULL, op);
-	usage = op->result;
 	return DatumGetJsonbP(DirectFunctionCall1(
 	    jsonb_in,
-	    CStringGetDatum(text_to_cstring(sbx_session_provider_text(usage->shown)))));
+	    CStringGetDatum(text_to_cstring(sbx_session_provider_text(op->result)))));
 }
 
 /*

@@ -37,7 +37,7 @@ make_find(void)
 static SbxOp *
 make_usage(void)
 {
-	return sbx_kind_e2b.usage(e2b_account(), false, 0);
+	return sbx_kind_e2b.usage(e2b_account(), 0);
 }
 
 static SbxOp *

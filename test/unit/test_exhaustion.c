@@ -82,13 +82,13 @@ make_find(void)
 static SbxOp *
 make_usage(void)
 {
-	return sbx_kind_daytona.usage(account_reset(&account), false, 0);
+	return sbx_kind_daytona.usage(account_reset(&account), 0);
 }
 
 static SbxOp *
-make_shown(void)
+make_inventory(void)
 {
-	return sbx_kind_daytona.usage(account_reset(&account), true, 0);
+	return sbx_kind_daytona.inventory(account_reset(&account), 0);
 }
 
 static SbxOp *
@@ -268,7 +268,7 @@ static const Scenario scenarios[] = {
     SCENARIO("wait, vanished", make_wait, wait_answers),
     SCENARIO("find", make_find, find_answers),
     SCENARIO("usage", make_usage, usage_answers),
-    SCENARIO("usage, shown", make_shown, usage_answers),
+    SCENARIO("inventory", make_inventory, usage_answers),
     SCENARIO("start", make_start, start_answers),
     SCENARIO("stop", make_stop, stop_answers),
     SCENARIO("start script", make_start_script, started_answers),

@@ -46,7 +46,7 @@ reading(const Kind *kind)
 {
 	Drive drive;
 
-	drive_start(&drive, kind->kind->usage(account_of(kind), false, TIMEOUT));
+	drive_start(&drive, kind->kind->usage(account_of(kind), TIMEOUT));
 	return drive;
 }
 
@@ -380,27 +380,24 @@ static void
 shown(void)
 {
 	Drive drive;
-	const SbxUsage *usage;
 
-	drive_start(&drive, sbx_kind_daytona.usage(account_reset(&account), true, TIMEOUT));
+	drive_start(&drive, sbx_kind_daytona.inventory(account_reset(&account), TIMEOUT));
 	drive_answer(&drive, 200,
 	             "{\"items\":[{\"id\":\"b\",\"cpu\":\"2\",\"env\":{\"KEY\":\"secret\"},"
 	             "\"labels\":{\"workspace\":\"w\"}},{\"id\":\"a\",\"memory\":-1}],"
 	             "\"nextCursor\":null}");
-	usage = drive.op->result;
 	ok(drive.op->succeeded, "sizes are shown as they are");
 	if (drive.op->succeeded)
-		is_text(usage->shown,
+		is_text(drive.op->result,
 		        "[{\"id\":\"a\",\"memory\":-1},"
 		        "{\"id\":\"b\",\"cpu\":\"2\",\"labels\":{\"workspace\":\"w\"}}]",
 		        "some members, and no others");
 	drive_end(&drive);
 
-	drive_start(&drive, sbx_kind_daytona.usage(account_reset(&account), true, TIMEOUT));
+	drive_start(&drive, sbx_kind_daytona.inventory(account_reset(&account), TIMEOUT));
 	drive_answer(&drive, 200, "{\"items\":[],\"nextCursor\":null}");
-	usage = drive.op->result;
 	if (ok(drive.op->succeeded, "none"))
-		is_text(usage->shown, "[]", "are an empty array");
+		is_text(drive.op->result, "[]", "are an empty array");
 	drive_end(&drive);
 }
 
