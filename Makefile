@@ -24,6 +24,7 @@ OBJS = \
 	src/net/op.o \
 	src/net/json.o \
 	src/net/address.o \
+	src/net/quietly.o \
 	src/net/libcurl.o \
 	src/net/transfer.o \
 	src/net/trace.o \

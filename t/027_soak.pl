@@ -1,6 +1,7 @@
 # A soak: many clients provision, roll back, fail, are cancelled and terminated, over
-# providers in which things go wrong.  In the end every sandbox that is alive has a mapping
-# and every mapping a live sandbox, but for those that a WARNING or an error named.
+# providers in which things go wrong.  In the end every sandbox that is alive has a mapping,
+# or a clean-up that could not do its work has named it, which has to be the exception; and
+# every mapping has a live sandbox, but for those that somebody tried to destroy.
 #
 # Environment: SBX_SOAK_SECONDS (20), SBX_SOAK_CLIENTS (32), SBX_SOAK_SEED.  The seed decides
 # what each client and the disturber do, not how that falls in time.
@@ -205,32 +206,45 @@ while ($select->count)
 waitpid $_, 0 foreach @pids;
 poll('every session ends', sub { $admin->value(q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'soak'}) == 0 });
 
+# Who is terminated between PREPARE and COMMIT PREPARED leaves that to the administrator.
+my $left = $admin->query('SELECT gid FROM pg_prepared_xacts')->rows;
+is($admin->execute("COMMIT PREPARED '$_->[0]'")->error, undef, "what was left prepared is committed: $_->[0]") foreach @$left;
+
 my $said = join '', map { $_->{text} } values %out;
 my %did;
 $did{$1} += $2 while $said =~ /^did (\S+) (\d+)$/mg;
 unlike($said, qr/^died/m, 'no client died of itself');
 cmp_ok($did{fine} // 0, '>', 100, 'something was done') or diag $said;
 
-# What may be otherwise: named by a WARNING or an error in the server log, or destroyed by a
-# statement that failed or was rolled back.
 my $log = $sbx->log_since($place);
-my %named = map { $_ => 1 } $log =~ /(?:WARNING|ERROR|FATAL):.*?sandbox "(sbx_[0-9a-f]{32})"/g;
+my %named = map { $_ => 1 } $log =~ /WARNING:  could not (?:destroy|confirm that) sandbox "(sbx_[0-9a-f]{32})"/g;
 my %tried = map { $_ => 1 } $said =~ /^destroy (sbx_[0-9a-f]{32})$/mg;
-my %alive = map { $_->{id} => $_ } grep { $_->{alive} } $sbx->audit;
+my @audit = $sbx->audit;
+my %alive = map { $_->{id} => $_ } grep { $_->{alive} } @audit;
 my %mapped = map { $_->[1] => $_->[0] } @{ $admin->query('SELECT id, provider_sandbox_id FROM sbx_mapping')->rows };
-my @lost = grep { !$mapped{$_} && !$named{ $alive{$_}{name} } } sort keys %alive;
-my @dead = grep { !$alive{$_} && !$tried{ $mapped{$_} } && !$named{ $mapped{$_} } } sort keys %mapped;
+my @left_over = grep { !$mapped{$_} } sort keys %alive;
+my @lost = grep { !$named{ $alive{$_}{name} } } @left_over;
+my @untried = grep { !$tried{ $mapped{$_} } } sort keys %mapped;
+my @dead = grep { !$alive{$_} } @untried;
+my $cleaned = grep { !$_->{alive} && !$tried{ $_->{name} } } @audit;
 
 is(scalar @lost, 0, 'must fire: no sandbox is lost: each that is alive has a mapping, or was named')
   or diag map { "lost: $_ $alive{$_}{name} $alive{$_}{provider}\n" } @lost;
 is(scalar @dead, 0, 'must not fire: no sandbox in use was destroyed: each mapping has a live one')
   or diag map { "dead: $_ $mapped{$_}\n" } @dead;
-is($admin->value('SELECT count(*) FROM pg_prepared_xacts'), 0, 'nothing is left prepared')
-  or diag 'some were broken off between PREPARE and COMMIT PREPARED';
+
+# What would make the two above say nothing: few sandboxes, all of them tried, or a
+# clean-up that names what it should destroy.  Two in fifteen actions destroy one, a third
+# of them leaves one, and one fault in five hits a delete.
+cmp_ok(scalar @untried, '>', 5 * $clients, 'many sandboxes are in use that nobody tried to destroy');
+cmp_ok($cleaned, '>', 5 * $clients, 'many sandboxes of transactions that did not commit are gone');
+cmp_ok(scalar @left_over, '<', $cleaned / 5, 'what a clean-up could only name is the exception');
+cmp_ok($disturbed{$_} // 0, '>', $seconds / 4, "there was disturbance: $_") foreach qw(faults pg_cancel_backend pg_terminate_backend);
 unlike($log, qr/PANIC|TRAP:|server process .* was terminated/, 'no backend crashed');
-my @audit = $sbx->audit;
-diag sprintf '%d sandboxes made, %d destroyed, %d mapped, %d named; %d statements well, %s; %s',
-  scalar @audit, scalar(grep { !$_->{alive} } @audit), scalar keys %mapped, scalar keys %named, $did{fine} // 0,
+diag sprintf '%d sandboxes made, %d destroyed, %d of them by a clean-up, %d mapped, %d of them never to be destroyed, '
+  . '%d left over and named, %d left prepared; %d statements well, %s; %s',
+  scalar @audit, scalar(grep { !$_->{alive} } @audit), $cleaned, scalar keys %mapped, scalar @untried,
+  scalar @left_over, scalar @$left, $did{fine} // 0,
   join(', ', map { "$_ $did{$_}" } grep { $_ ne 'fine' } sort keys %did),
   join(', ', map { "$_ $disturbed{$_}" } sort keys %disturbed);
 

@@ -17,6 +17,7 @@
 #include "access/xact.h"
 #include "flow/session.h"
 #include "miscadmin.h"
+#include "net/quietly.h"
 #include "observe/error.h"
 #include "observe/event.h"
 #include "tcop/tcopprot.h"
@@ -77,8 +78,9 @@ discard(SbxPending *pending)
 /* --- reports: also from inside an abort, so they swallow their own failure ----- */
 
 static void
-warn_left_over(const SbxPending *pending)
+warn_left_over(void *arg)
 {
+	const SbxPending *pending = arg;
 	StringInfoData detail;
 	const char *sandbox = pending->destroy->sandbox_id;
 
@@ -98,36 +100,8 @@ warn_left_over(const SbxPending *pending)
 	         errhidestmt(true), errhidecontext(true)));
 }
 
-/*
- * An ERROR resets the holdoff counts that AbortTransaction relies on, so they are put
- * back where one is swallowed.  What could not be said properly is still said.
- */
 static void
-warn_safely(const SbxPending *pending)
-{
-	MemoryContext context = CurrentMemoryContext;
-	uint32 interrupt_holdoff = InterruptHoldoffCount;
-	uint32 cancel_holdoff = QueryCancelHoldoffCount;
-
-	PG_TRY();
-	{
-		warn_left_over(pending);
-	}
-	PG_CATCH();
-	{
-		InterruptHoldoffCount = interrupt_holdoff;
-		QueryCancelHoldoffCount = cancel_holdoff;
-		MemoryContextSwitchTo(context);
-		FlushErrorState();
-		write_stderr(
-		    "sbx_router: could not destroy sandbox \"%s\" at provider \"%s\"\n",
-		    pending->sbx_id, pending->provider_id);
-	}
-	PG_END_TRY();
-}
-
-static void
-report(const SbxPending *pending)
+report(SbxPending *pending)
 {
 	ErrorContextCallback *saved = error_context_stack;
 
@@ -139,7 +113,10 @@ report(const SbxPending *pending)
 
 	/* Not the context of a PL/pgSQL statement that is being rolled back. */
 	error_context_stack = NULL;
-	warn_safely(pending);
+	if (!sbx_quietly(warn_left_over, pending))
+		write_stderr(
+		    "sbx_router: could not destroy sandbox \"%s\" at provider \"%s\"\n",
+		    pending->sbx_id, pending->provider_id);
 	error_context_stack = saved;
 }
 

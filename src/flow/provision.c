@@ -106,7 +106,9 @@ build_mapping(const SbxAcquisitions *all, const SbxAcquisition *member,
 	memset(mapping, 0, sizeof(*mapping));
 	mapping->id = member->id;
 	mapping->provider_id = member->access.provider->pool.id;
-	mapping->provider_sandbox_id = member->launch->sandbox_id;
+
+	/* A copy: the row outlives the launch when a trigger makes writing it fail. */
+	mapping->provider_sandbox_id = pstrdup(member->launch->sandbox_id);
 	mapping->name = all->plan->request->name;
 	mapping->labels =
 	    labels != NULL

@@ -21,6 +21,7 @@
 
 #include "miscadmin.h"
 #include "net/libcurl.h"
+#include "net/quietly.h"
 #include "net/trace.h"
 #include "net/transfer.h"
 #include "storage/fd.h"
@@ -539,13 +540,6 @@ end_run(SbxEngine *engine)
 
 		if (transfer->finished)
 			continue;
-
-		/* Abandoned: remember whether the other side may have heard of it. */
-		if (transfer->easy != NULL)
-		{
-			sbx_transfer_record(transfer, CURLE_ABORTED_BY_CALLBACK);
-			sbx_trace_exchange(transfer, true);
-		}
 		sbx_transfer_release(transfer);
 		finish(transfer);
 	}
@@ -553,6 +547,47 @@ end_run(SbxEngine *engine)
 	engine->transfers = NULL;
 	engine->work = NULL;
 	engine->busy = false;
+}
+
+static bool
+is_abandoned(const SbxTransfer *transfer)
+{
+	return !transfer->finished && transfer->easy != NULL;
+}
+
+static void
+trace_abandoned(void *arg)
+{
+	const SbxEngine *engine = arg;
+
+	for (int i = 0; i < engine->started; i++)
+		if (is_abandoned(&engine->transfers[i]))
+			sbx_trace_exchange(&engine->transfers[i], true);
+}
+
+/* Remember of what is given up whether the other side may have heard of it. */
+static void
+abandon(SbxEngine *engine)
+{
+	for (int i = 0; i < engine->started; i++)
+		if (is_abandoned(&engine->transfers[i]))
+			sbx_transfer_record(&engine->transfers[i], CURLE_ABORTED_BY_CALLBACK);
+}
+
+/* Writing to the log may raise; the run ends all the same. */
+static void
+leave_run(SbxEngine *engine)
+{
+	abandon(engine);
+	PG_TRY();
+	{
+		trace_abandoned(engine);
+	}
+	PG_FINALLY();
+	{
+		end_run(engine);
+	}
+	PG_END_TRY();
 }
 
 /* What an operation notes of an attempt that it repeats is no failure yet. */
@@ -625,7 +660,7 @@ sbx_engine_run(SbxEngine *engine, const SbxEngineWork *work,
 	}
 	PG_FINALLY();
 	{
-		end_run(engine);
+		leave_run(engine);
 	}
 	PG_END_TRY();
 }
@@ -640,17 +675,26 @@ limit_deadlines(SbxEngine *engine, int64 rest)
 		    Min(engine->transfers[i].deadline, engine->limit);
 }
 
-static void
-drive_aborting(SbxEngine *engine, int64 budget_ms, int64 hurried_ms)
+typedef struct AbortingDrive
 {
+	SbxEngine *engine;
+	int64 budget_ms;
+	int64 hurried_ms;
+} AbortingDrive;
+
+static void
+drive_aborting(void *arg)
+{
+	const AbortingDrive *drive = arg;
+	SbxEngine *engine = drive->engine;
 	bool hurried = false;
 
-	limit_deadlines(engine, budget_ms);
+	limit_deadlines(engine, drive->budget_ms);
 	while (!advance_by_time(engine))
 	{
 		if (!hurried && (QueryCancelPending || ProcDiePending))
 		{
-			limit_deadlines(engine, hurried_ms);
+			limit_deadlines(engine, drive->hurried_ms);
 			hurried = true;
 		}
 
@@ -667,31 +711,18 @@ sbx_engine_run_aborting(SbxEngine *engine, const SbxEngineWork *work,
                         const SbxEngineSettings *settings, int64 budget_ms,
                         int64 hurried_ms)
 {
-	MemoryContext context = CurrentMemoryContext;
-	uint32 interrupt_holdoff = InterruptHoldoffCount;
-	uint32 cancel_holdoff = QueryCancelHoldoffCount;
+	AbortingDrive drive = {engine, budget_ms, hurried_ms};
 
 	if (engine->busy)
 		return budget_ms;
 	engine->aborting = true;
 	if (!begin_run(engine, work, settings))
 		return budget_ms;
-	PG_TRY();
-	{
-		drive_aborting(engine, budget_ms, hurried_ms);
-	}
-	PG_CATCH();
-	{
-		/*
-		 * Only a failing epoll_wait gets here; abort must go on regardless, with the
-		 * holdoff counts that an ERROR resets.
-		 */
-		InterruptHoldoffCount = interrupt_holdoff;
-		QueryCancelHoldoffCount = cancel_holdoff;
-		MemoryContextSwitchTo(context);
-		FlushErrorState();
-	}
-	PG_END_TRY();
+
+	/* A failing epoll_wait raises, or a line for the log; abort must go on regardless. */
+	sbx_quietly(drive_aborting, &drive);
+	abandon(engine);
+	sbx_quietly(trace_abandoned, engine);
 	end_run(engine);
 
 	/* The waits may have consumed a wake-up that somebody else needs. */
