@@ -7,6 +7,7 @@ use Cwd qw(abs_path);
 use FindBin;
 use IPC::Run;
 use PostgreSQL::Test::Utils;
+use SbxKinds;
 use SbxTest;
 use Test::More;
 
@@ -27,22 +28,20 @@ sub mask
 
 sub transcript
 {
-	my ($kind, $settings) = @_;
+	my ($kind, $settings, $credential) = @_;
 	my @psql = ('psql', '-X', '-q', '-d', $sbx->node->connstr('postgres'));
 	my @given =
-	  map { ('-v', $_) } "kind=$kind", "settings=$settings", 'credential=key-of-the-scenario';
+	  map { ('-v', $_) } "kind=$kind", "settings=$settings", "credential=$credential";
 	my $printed;
 
 	IPC::Run::run([ @psql, @given ], '<', "$folder/scenario.sql", '>&', \$printed);
 	return mask($printed);
 }
 
-foreach my $case (
-	[ 'daytona', '{"apiUrl":"' . $sbx->api . '"}' ],
-	[ 'e2b', '{"apiUrl":"' . $sbx->url . '/e2b","sandboxUrl":"' . $sbx->url . '/e2b-envd"}' ])
+foreach my $kind (kinds())
 {
-	my ($kind, $settings) = @$case;
-	my $printed = transcript($kind, $settings);
+	my $settings = kind_settings($kind, $sbx->url);
+	my $printed = transcript($kind, $settings, kind_credential($kind, 'key-of-the-scenario'));
 
 	is($printed, $expected, "$kind: prints what is expected");
 	is(scalar(my @left = $sbx->alive), 0, "$kind: nothing is left");

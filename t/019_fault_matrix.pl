@@ -1,7 +1,7 @@
 # Everything that can go wrong with an exchange, in every operation, for every kind of
 # provider: each fault meets each operation once.
 #
-# The tables are data and know no provider; a kind is the few lines of %kind.  Each cell
+# The tables are data and know no provider; a kind is an entry in SbxKinds.  Each cell
 # asserts what comes of it, within which time, how often the provider was asked (never
 # twice for what makes a sandbox or runs a script), that the next call works, and that
 # neither descriptors nor sandboxes are left over.  Cells that wait do so at the same time,
@@ -9,29 +9,10 @@
 use strict;
 use warnings;
 
+use SbxKinds;
 use SbxTest;
 use Test::More;
 use Time::HiRes qw(time);
-
-#
-# Kinds
-#
-
-# settings: of a registration, for the address of an emulator.  script: the path, as a
-# pattern, of the request that runs a script.  expected: where a kind differs, and why.
-my %kind = (
-	daytona => {
-		settings => sub { { apiUrl => "$_[0]/daytona/api" } },
-		script => '*/exec',
-
-		# The first text of such an answer is not looked at, and a NUL is legal in JSON.
-		expected => { 'run, nul' => 'works' },
-	},
-	e2b => {
-		settings => sub { { apiUrl => "$_[0]/e2b", sandboxUrl => "$_[0]/e2b-envd" } },
-		script => '*/process.Process/Start',
-		expected => {},
-	});
 
 #
 # Faults: what they have in common, name, rule
@@ -80,7 +61,7 @@ my %operation = (
 	launch => {
 		op => 'create',
 		sql => sub {
-			qq{SELECT sbx_provision('{"providerId":"$_[0]{pool}","launch":{"createTimeoutSeconds":1}}', id => '$_[0]{new}')};
+			qq{SELECT sbx_provision('{"providerId":"$_[0]{pool}-hurried"}', id => '$_[0]{new}')};
 		},
 		sqlstate => 'SB005',
 		limit => 7,
@@ -156,7 +137,7 @@ sub expected
 	my $table = $operation{ $cell->{operation} }{expected};
 
 	return 'works' if $cell->{group} eq 'harmless';
-	return $kind{ $cell->{kind} }{expected}{"$cell->{operation}, $cell->{fault}"}
+	return kind_expected($cell->{kind}, "$cell->{operation}, $cell->{fault}")
 	  // $table->{ $cell->{fault} } // $table->{ $cell->{group} } // 'fails';
 }
 
@@ -178,12 +159,14 @@ my $slack = 20;
 # Descriptors of a session that met no fault.
 my $usual;
 
+# "hurried": a create has no time.
 sub session
 {
-	my ($pool) = @_;
+	my ($side, $kind) = @_;
 	my $session = $sbx->session;
 
-	$session->value('SELECT sbx_set_credential($1, $2)', $pool, 'key');
+	$session->value('SELECT sbx_set_credential($1, $2)', $_, kind_credential($kind, 'key'))
+	  foreach "$side-$kind", "$side-$kind-hurried";
 	$session->value(q{SET sbx_router.abort_cleanup_timeout = '500ms'});
 	return $session;
 }
@@ -192,14 +175,16 @@ sub provision { return $_[0]->value('SELECT sbx_provision($1)', qq({"providerId"
 
 foreach my $side (sort keys %side)
 {
-	foreach my $kind (sort keys %kind)
+	foreach my $kind (kinds())
 	{
 		my $pool = "$side-$kind";
+		my $url = $side{$side}->url;
 		my $admin = $sbx->session;
 
-		$admin->value('SELECT sbx_register_provider($1, $2, $3)',
-			$pool, $kind, JSON::PP::encode_json($kind{$kind}{settings}->($side{$side}->url)));
-		my $session = session($pool);
+		$admin->value('SELECT sbx_register_provider($1, $2, $3)', @$_)
+		  foreach [ $pool, $kind, kind_settings($kind, $url) ],
+		  [ "$pool-hurried", $kind, kind_settings($kind, $url, createTimeoutSeconds => 1) ];
+		my $session = session($side, $kind);
 		$home{$pool} = provision($session, $pool);
 		$session->value('SELECT sbx_upload($1, $2, $3)', $home{$pool}, '/tmp/kept', $content);
 		$usual = descriptors($session);
@@ -283,7 +268,7 @@ sub begin
 	my ($side, $kind, $operation, $fault, $session) = @_;
 	my $cell = prepare($side, $kind, $operation, $fault, $session, $session);
 	my $rule = $fault->[2];
-	my @path = $operation{$operation}{script} ? (path => $kind{$kind}{script}) : ();
+	my @path = $operation{$operation}{script} ? (path => kind_script($kind)) : ();
 
 	$side{$side}->fault(provider => $kind, op => $operation{$operation}{op}, @path, %$rule) if $rule;
 	send_call($cell);
@@ -401,11 +386,11 @@ sub waits { return $_[0] eq 'lost' || ($_[1] eq 'launch' && $_[0] ne 'harmless')
 
 foreach my $operation (@operations)
 {
-	foreach my $kind (sort keys %kind)
+	foreach my $kind (kinds())
 	{
 		foreach my $fault (grep { waits($_->[0], $operation) } @faults)
 		{
-			my $session = session("waiting-$kind");
+			my $session = session('waiting', $kind);
 
 			# With a kept connection: only there libcurl would repeat something.
 			$session->value('SELECT state FROM sbx_get($1)', $home{"waiting-$kind"});
@@ -421,9 +406,9 @@ foreach my $operation (@operations)
 # Those that end at once, in one session for each kind
 #
 
-foreach my $kind (sort keys %kind)
+foreach my $kind (kinds())
 {
-	my $session = session("quick-$kind");
+	my $session = session('quick', $kind);
 
 	foreach my $operation (@operations)
 	{
@@ -446,17 +431,17 @@ foreach my $cell (@waiting)
 	$cell->{session}->finish;
 }
 is(alive($_), '', "$_->{kind}: no sandbox is left of those that waited")
-  foreach map { { side => 'waiting', kind => $_, pool => "waiting-$_" } } sort keys %kind;
+  foreach map { { side => 'waiting', kind => $_, pool => "waiting-$_" } } kinds();
 
 #
 # Nobody listens, for longer than anything tries; with sessions that have no connection yet
 #
 
 my @refused;
-foreach my $kind (sort keys %kind)
+foreach my $kind (kinds())
 {
-	my $maker = session("quick-$kind");
-	push @refused, map { prepare('quick', $kind, $_, [ refused => 'refuse' ], session("quick-$kind"), $maker) } @operations;
+	my $maker = session('quick', $kind);
+	push @refused, map { prepare('quick', $kind, $_, [ refused => 'refuse' ], session('quick', $kind), $maker) } @operations;
 }
 $_->{mark} = $sbx->mark foreach @refused;
 $sbx->fault(action => 'refuse', ms => 5000);
@@ -470,7 +455,7 @@ foreach my $cell (@refused)
 	  if $cell->{operation} eq 'launch';
 }
 is(alive($_), '', "$_->{kind}: no sandbox is left of those that were refused")
-  foreach map { { side => 'quick', kind => $_, pool => "quick-$_" } } sort keys %kind;
+  foreach map { { side => 'quick', kind => $_, pool => "quick-$_" } } kinds();
 
 is($_->control('GET', 'redirects')->{connections}, 0, 'no redirect was followed') foreach values %side;
 note("$cells cells");

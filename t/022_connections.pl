@@ -6,6 +6,7 @@ use strict;
 use warnings;
 
 use PostgreSQL::Test::Utils;
+use SbxKinds;
 use SbxTest;
 use Test::More;
 
@@ -26,14 +27,8 @@ my $sbx = SbxTest->new(
 	emulator => [ '--listen', '0.0.0.0:0', '--allow-non-loopback' ]);
 limit_files($usual);
 
-my %settings = (
-	daytona => { apiUrl => $sbx->api },
-	e2b => { apiUrl => "$sbx->{url}/e2b", sandboxUrl => "$sbx->{url}/e2b-envd" });
 my $admin = $sbx->session;
-foreach my $kind (sort keys %settings)
-{
-	$admin->value('SELECT sbx_register_provider($1, $1, $2)', $kind, JSON::PP::encode_json($settings{$kind}));
-}
+register_kinds($admin, $sbx->url);
 $admin->value(q{SELECT sbx_register_provider('nobody', 'daytona', '{"apiUrl":"http://127.0.0.1:1/api"}')});
 $admin->value(q{SELECT sbx_register_provider('no-tls', 'daytona', $1)},
 	JSON::PP::encode_json({ apiUrl => $sbx->api =~ s/^http/https/r }));
@@ -42,7 +37,8 @@ sub user
 {
 	my $session = $sbx->session;
 
-	$session->value('SELECT sbx_set_credential($1, $2)', $_, 'key') foreach sort(keys %settings), 'nobody', 'no-tls';
+	$session->value('SELECT sbx_set_credential($1, $2)', $_, 'key') foreach 'nobody', 'no-tls';
+	give_keys($session, 'key');
 	$session->value(q{SET sbx_router.abort_cleanup_timeout = '300ms'});
 	return $session;
 }
@@ -73,7 +69,7 @@ is($limit, 100, 'the server may open a hundred files');
 #
 
 my $s = user();
-my %sandbox = map { $_ => provision($s, $_) } sort keys %settings;
+my %sandbox = map { $_ => provision($s, $_) } kinds();
 
 # Requests of an operation since a mark.
 sub sent { my ($mark, $op) = @_; return grep { $_->{op} eq $op } $sbx->requests($mark) }
@@ -91,7 +87,7 @@ sub dies
 	is($result->error ? 'fails' : 'works', $works, "$kind, $op, its connection dies: $works") or diag $result->everything;
 	return sent($mark, $op);
 }
-foreach my $kind (sort keys %settings)
+foreach my $kind (kinds())
 {
 	is(scalar(my @creates = dies($kind, 'create', qq{SELECT sbx_provision('{"providerId":"$kind"}')}, 'fails')),
 		1, "$kind: must fire: a create, which has a body: one delivery");

@@ -7,6 +7,7 @@ use strict;
 use warnings;
 
 use PostgreSQL::Test::Utils;
+use SbxKinds;
 use SbxTest;
 use Test::More;
 
@@ -15,13 +16,9 @@ plan skip_all => 'valgrind is not installed' if system('valgrind --version >/dev
 
 my $sbx = SbxTest->new(conf => "log_statement = none\nautovacuum = off\nmax_connections = 20\n");
 my $node = $sbx->node;
-my %settings = (
-	daytona => { apiUrl => $sbx->api },
-	e2b => { apiUrl => "$sbx->{url}/e2b", sandboxUrl => "$sbx->{url}/e2b-envd" });
 {
 	my $session = $sbx->session;
-	$session->value('SELECT sbx_register_provider($1, $1, $2)', $_, JSON::PP::encode_json($settings{$_}))
-	  foreach sort keys %settings;
+	register_kinds($session, $sbx->url);
 	$session->value(q{SELECT sbx_register_provider('nobody', 'daytona', '{"apiUrl":"http://127.0.0.1:1/api"}')});
 	$session->finish;
 }
@@ -59,7 +56,8 @@ sub user
 {
 	my $session = poll('a session', sub { eval { $sbx->session } });
 
-	$session->value('SELECT sbx_set_credential($1, $2)', $_, 'key') foreach 'nobody', sort keys %settings;
+	$session->value(q{SELECT sbx_set_credential('nobody', 'key')});
+	give_keys($session, 'key');
 	$session->value(q{SET sbx_router.abort_cleanup_timeout = '10s'});
 	return $session;
 }
@@ -74,7 +72,7 @@ sub provision { return qq{SELECT sbx_provision('{"providerId":"$_[0]"}')} }
 # What goes well, and what does not
 #
 
-foreach my $kind (sort keys %settings)
+foreach my $kind (kinds())
 {
 	my $id = $s->value(provision($kind));
 

@@ -6,11 +6,12 @@ use strict;
 use warnings;
 
 use PostgreSQL::Test::Utils;
+use SbxKinds;
 use SbxTest;
 use Test::More;
 
 # Of each kind; the first of them are warming up.
-my $rounds = $ENV{SBX_MEMORY_ROUNDS} // 10_000;
+my $rounds = int(($ENV{SBX_MEMORY_ROUNDS} // 20_000) / kinds());
 my $warm = 1_000;
 
 # What may come and go in kB; a leak of 120 bytes for each round is more.
@@ -19,15 +20,9 @@ my $slack = 1024;
 plan skip_all => 'sanitizers keep memory' if $ENV{SBX_SANITIZERS};
 
 my $sbx = SbxTest->new(emulator => ['--no-exec'], conf => "log_statement = none\n");
-my %settings = (
-	daytona => { apiUrl => $sbx->api },
-	e2b => { apiUrl => "$sbx->{url}/e2b", sandboxUrl => "$sbx->{url}/e2b-envd" });
 my $s = $sbx->session;
-foreach my $kind (sort keys %settings)
-{
-	$s->value('SELECT sbx_register_provider($1, $1, $2)', $kind, JSON::PP::encode_json($settings{$kind}));
-	$s->value('SELECT sbx_set_credential($1, $2)', $kind, 'key');
-}
+register_kinds($s, $sbx->url);
+give_keys($s, 'key');
 
 # Memory that is the backend's own: without shared memory and files, in kB.
 sub resident
@@ -62,9 +57,8 @@ sub round
 # Long work
 #
 
-foreach my $kind (sort keys %settings)
+foreach my $kind (kinds())
 {
-
 	round($kind, $_) foreach 1 .. $warm;
 	my ($resident, $contexts) = (resident(), contexts());
 	round($kind, $_) foreach $warm + 1 .. $rounds;
@@ -140,7 +134,7 @@ my $result = $s->execute('SELECT count(*) FROM sbx_find($1, $2)', 'daytona', '{}
 is($result->sqlstate, 'SB008', 'max_response: must fire: a listing that is larger') or diag $result->everything;
 $s->value(q{SET sbx_router.max_response = '1MB'});
 is($s->value('SELECT count(*) FROM sbx_find($1, $2)', 'daytona', '{}'), 30, 'max_response: must not fire: one that fits');
-foreach my $kind (sort keys %settings)
+foreach my $kind (kinds())
 {
 	my $large = provision($kind);
 	my $before = resident();

@@ -11,6 +11,7 @@ use warnings;
 use IO::Select;
 use PostgreSQL::Test::Utils;
 use POSIX ();
+use SbxKinds;
 use SbxTest;
 use Test::More;
 use Time::HiRes qw(sleep time);
@@ -23,14 +24,9 @@ diag "seed $seed, $clients clients, $seconds s";
 my $sbx = SbxTest->new(
 	emulator => ['--no-exec'],
 	conf => "max_connections = 80\nmax_prepared_transactions = 40\nsbx_router.abort_cleanup_timeout = '1s'\nlog_statement = none\n");
-my %settings = (
-	daytona => { apiUrl => $sbx->api },
-	e2b => { apiUrl => "$sbx->{url}/e2b", sandboxUrl => "$sbx->{url}/e2b-envd", timeoutSeconds => 7200 });
 my $admin = $sbx->session;
-foreach my $kind (sort keys %settings)
-{
-	$admin->value('SELECT sbx_register_provider($1, $1, $2)', $kind, JSON::PP::encode_json($settings{$kind}));
-}
+my @kinds = kinds();
+register_kinds($admin, $sbx->url);
 $admin->value(q{SELECT sbx_set_policy('proven', classifier => 'public.sbx_classify_proven')});
 $admin->value(q{ALTER DATABASE postgres SET sbx_router.policy = 'proven'});
 $admin->value('CREATE TABLE deferred (id integer PRIMARY KEY, other integer REFERENCES deferred DEFERRABLE INITIALLY DEFERRED)');
@@ -44,7 +40,7 @@ sub user
 	# What hangs ends by that, so that the end is not a minute late.
 	my $session = $sbx->session(application_name => 'soak', options => '-c statement_timeout=4s');
 
-	$session->query("SELECT sbx_set_credential('$_', 'key')") foreach sort keys %settings;
+	give_keys($session, 'key');
 	return $session;
 }
 
@@ -138,7 +134,7 @@ sub disturb
 {
 	my $what = rand;
 	my $fault = $faults[ rand @faults ];
-	my $provider = (qw(daytona e2b))[ rand 2 ];
+	my $provider = $kinds[ rand @kinds ];
 	my $times = 1 + int rand 3;
 
 	if ($what < 0.5)

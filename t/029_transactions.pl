@@ -7,20 +7,15 @@ use strict;
 use warnings;
 
 use PostgreSQL::Test::Utils;
+use SbxKinds;
 use SbxTest;
 use Test::More;
 
 my $sbx = SbxTest->new(
 	emulator => ['--no-exec'],
 	conf => "log_statement = none\nsbx_router.abort_cleanup_timeout = '30s'\n");
-my %settings = (
-	daytona => { apiUrl => $sbx->api },
-	e2b => { apiUrl => "$sbx->{url}/e2b", sandboxUrl => "$sbx->{url}/e2b-envd" });
 my $admin = $sbx->session;
-foreach my $kind (sort keys %settings)
-{
-	$admin->value('SELECT sbx_register_provider($1, $1, $2)', $kind, JSON::PP::encode_json($settings{$kind}));
-}
+register_kinds($admin, $sbx->url);
 my ($host, $port) = ($sbx->node->host, $sbx->node->port);
 my $me = (getpwuid $<)[0];
 $admin->query($_) foreach (
@@ -46,7 +41,7 @@ sub user
 {
 	my $session = $sbx->session;
 
-	$session->value('SELECT sbx_set_credential($1, $2)', $kind, 'key');
+	give_keys($session, 'key', $kind);
 	return $session;
 }
 
@@ -249,7 +244,7 @@ my @scenarios = (
 	[ 'RESET ALL and no credential left' => sub {
 			$s->query('BEGIN');
 			provision();
-			$s->query($_) foreach 'RESET ALL', 'ROLLBACK';
+			$s->query($_) foreach 'RESET ALL', 'SELECT sbx_clear_credentials()', 'ROLLBACK';
 			return;
 		} ],
 	[ 'a row that a trigger refuses' => sub {
@@ -281,7 +276,7 @@ my @scenarios = (
 			return $kept;
 		} ]);
 
-foreach my $each (sort keys %settings)
+foreach my $each (kinds())
 {
 	$kind = $each;
 	$request = qq({"providerId":"$kind"});
@@ -298,7 +293,7 @@ foreach my $each (sort keys %settings)
 
 # A table that cannot grow: the backend may write no longer files than it is.  WAL is in files
 # of 16 MB, so it has to be larger than that.  The fill factor leaves no page with room.
-foreach my $each (sort keys %settings)
+foreach my $each (kinds())
 {
 	$kind = $each;
 	$request = qq({"providerId":"$kind"});
@@ -326,7 +321,7 @@ foreach my $each (sort keys %settings)
 }
 
 # No time is no clean-up, and that is said.
-foreach my $each (sort keys %settings)
+foreach my $each (kinds())
 {
 	$kind = $each;
 	$request = qq({"providerId":"$kind"});
@@ -342,7 +337,7 @@ foreach my $each (sort keys %settings)
 }
 
 # Refused before any request: there nothing could be undone or recorded.
-foreach my $each (sort keys %settings)
+foreach my $each (kinds())
 {
 	$kind = $each;
 	$request = qq({"providerId":"$kind"});
@@ -364,7 +359,7 @@ foreach my $each (sort keys %settings)
 	my @sessions;
 
 	$sbx->reset;
-	foreach my $each (sort keys %settings)
+	foreach my $each (kinds())
 	{
 		$kind = $each;
 		$request = qq({"providerId":"$kind"});

@@ -1,0 +1,75 @@
+# SbxKinds: the kinds of providers, for tests that run once for each.
+#
+# A new kind is an entry in %kind: then the scenario, the fault matrix, the ways in which a
+# transaction ends, the soak and what else asks for kinds() run for it.
+package SbxKinds;
+
+use strict;
+use warnings;
+
+use Exporter 'import';
+use JSON::PP;
+
+our @EXPORT = qw(kinds kind_settings kind_credential kind_script kind_expected register_kinds give_keys);
+
+# settings: of a registration, for the address of an emulator.  long_life: those with which
+# a sandbox outlives any test.  credential: for a key, where it is more than that.  script:
+# the path, as a pattern, of the request that runs a script.  expected: of the fault matrix,
+# by "operation, fault", where this kind differs from others; say why.
+my %kind = (
+	daytona => {
+		settings => sub { (apiUrl => "$_[0]/daytona/api") },
+		script => '*/exec',
+
+		# The first text of such an answer is not looked at, and a NUL is legal in JSON.
+		expected => { 'run, nul' => 'works' },
+	},
+	e2b => {
+		settings => sub { (apiUrl => "$_[0]/e2b", sandboxUrl => "$_[0]/e2b-envd") },
+		long_life => { timeoutSeconds => 7200 },
+		script => '*/process.Process/Start',
+	});
+
+my $json = JSON::PP->new->canonical;
+
+# kinds(): their names, in the order in which tests go through them; as a number, how many.
+sub kinds { my @names = sort keys %kind; return @names }
+
+# kind_settings(kind, address of the emulator, further settings): as JSON.
+sub kind_settings
+{
+	my ($kind, $url, %more) = @_;
+
+	return $json->encode({ $kind{$kind}{settings}->($url), %{ $kind{$kind}{long_life} // {} }, %more });
+}
+
+# kind_credential(kind, key): what sbx_set_credential takes.
+sub kind_credential
+{
+	my ($kind, $key) = @_;
+
+	return $kind{$kind}{credential} ? $json->encode($kind{$kind}{credential}->($key)) : $key;
+}
+
+sub kind_script { return $kind{ $_[0] }{script} }
+sub kind_expected { return $kind{ $_[0] }{expected}{ $_[1] } }
+
+# register_kinds(session, address): a pool for each kind, with its name.
+sub register_kinds
+{
+	my ($session, $url) = @_;
+
+	$session->value('SELECT sbx_register_provider($1, $1, $2)', $_, kind_settings($_, $url)) foreach kinds();
+	return;
+}
+
+# give_keys(session, key, kinds: all): so that the session can use their pools.
+sub give_keys
+{
+	my ($session, $key, @kinds) = @_;
+
+	$session->value('SELECT sbx_set_credential($1, $2)', $_, kind_credential($_, $key)) foreach @kinds ? @kinds : kinds();
+	return;
+}
+
+1;
