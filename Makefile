@@ -6,6 +6,7 @@ PGFILEDESC = "sbx_router - route sandbox workloads from SQL"
 OBJS = \
 	src/sbx_router.o \
 	src/core/jsonread.o \
+	src/core/jsonlook.o \
 	src/core/jsonwalk.o \
 	src/core/jsonwrite.o \
 	src/core/names.o \

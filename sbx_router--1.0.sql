@@ -76,7 +76,7 @@ COMMENT ON COLUMN sbx_provider.enabled IS 'false takes the pool out of routing; 
 COMMENT ON COLUMN sbx_provider.settings IS 'settings of the kind, see sbx_provider_kinds()';
 COMMENT ON COLUMN sbx_provider.capabilities IS 'declared capability profile; NULL = synchronous execution and file transfer only';
 COMMENT ON COLUMN sbx_provider.signals IS 'declared cost, latency and reliability; NULL = equal placeholders';
-COMMENT ON COLUMN sbx_provider.capacity IS 'limits of the account and demand of one sandbox';
+COMMENT ON COLUMN sbx_provider.capacity IS 'limits of the account, demand of one sandbox, and the function that reads its use where the kind does not';
 COMMENT ON COLUMN sbx_provider.registered_by IS 'role that wrote the row; endpoint overrides need it to be superuser';
 
 CREATE TABLE sbx_policy (

@@ -125,5 +125,4 @@ measure_large_account daytona prompt-1
 measure_large_account e2b prompt-2
 echo
 echo "Medians."
-sed -n 's/^model name[^:]*: /CPU: /p' /proc/cpuinfo | sort -u
-echo "CPUs: $(nproc)   load: $(cut -d' ' -f1-3 /proc/loadavg)   PostgreSQL: $("$PG_CONFIG" --version)   libcurl: $(curl-config --version)"
+print_machine

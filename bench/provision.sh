@@ -343,5 +343,4 @@ echo
 echo "Each figure is the lower quartile of $((rounds * times)) calls ($many_rounds for many at once).  Settings: $(
 	sql -c "SELECT string_agg(name || ' = ' || setting, ', ' ORDER BY name) FROM pg_settings
 		WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes', 'jit')")"
-sed -n 's/^model name[^:]*: /CPU: /p' /proc/cpuinfo | sort -u
-echo "CPUs: $(nproc)   load: $(cut -d' ' -f1-3 /proc/loadavg)   PostgreSQL: $("$PG_CONFIG" --version)   libcurl: $(curl-config --version)"
+print_machine

@@ -143,5 +143,4 @@ psql -XqAt -v ON_ERROR_STOP=1 -f "$work_dir/around" |
 	awk '/^Time:/ { printf "%10.1f  %s\n", $2, what } !/^Time:/ { if ($0 !~ /^[0-9]*$/) what = $0 }'
 
 echo
-sed -n 's/^model name[^:]*: /CPU: /p' /proc/cpuinfo | sort -u
-echo "CPUs: $(nproc)   load: $(cut -d' ' -f1-3 /proc/loadavg)   PostgreSQL: $("$PG_CONFIG" --version)"
+print_machine

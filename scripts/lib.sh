@@ -55,6 +55,12 @@ as_root() {
 	fi
 }
 
+# What a benchmark's figures were measured on.
+print_machine() {
+	sed -n 's/^model name[^:]*: /CPU: /p' /proc/cpuinfo | sort -u
+	echo "CPUs: $(nproc)   load: $(cut -d' ' -f1-3 /proc/loadavg)   PostgreSQL: $("$PG_CONFIG" --version)   libcurl: $(curl-config --version)"
+}
+
 # A Node.js that is new enough for the providers' clients: the machine's, or the
 # one that install-deps puts under build/.  Fails if there is none.
 node_wanted=20

@@ -173,6 +173,8 @@ SELECT v.*, l.* FROM (VALUES ('NaN'::float8, 10::float8, 1::float8), (1, 'NaN', 
 	(1, 'Infinity', 1), (1, 10, 'Infinity'), ('Infinity', 'Infinity', 1), (NULL, 10, 1)) v(used, "limit", required), sbx_capacity_level(used, "limit", required) l;
 -- must not fire
 SELECT * FROM sbx_capacity_level(1, 10, 1);
+-- Rule: whole numbers give no fractions that are not there, and nothing overflows.
+SELECT percent_used FROM sbx_capacity_level(11, 10, 1) UNION ALL SELECT percent_used FROM sbx_capacity_level(1e307, 1e308, 1);
 
 --
 -- The order of a policy

@@ -7,6 +7,8 @@
 #include <float.h>
 #include <math.h>
 
+#include "core/classify.h"
+#include "core/jsonlook.h"
 #include "core/jsonwalk.h"
 #include "utils/builtins.h"
 
@@ -97,21 +99,13 @@ sbx_admission_measure(const SbxCapacity *capacity, const double used[SBX_DIMENSI
 
 /* --- the answer of a custom reader -------------------------------------------------- */
 
-static bool
-member_of(JsonbContainer *object, const char *key, JsonbValue *value)
-{
-	return getKeyJsonValueFromContainer(object, key, strlen(key), value) != NULL &&
-	       value->type != jbvNull;
-}
-
 static char *
 text_of(JsonbContainer *object, const char *key)
 {
 	JsonbValue value;
 
-	if (!member_of(object, key, &value) || value.type != jbvString)
-		return NULL;
-	return pnstrdup(value.val.string.val, value.val.string.len);
+	sbx_look_member(object, key, &value);
+	return sbx_look_text(&value);
 }
 
 /* Absent leaves *amount as it is; false = there, and no number from minimum on. */
@@ -120,7 +114,8 @@ number_of(JsonbContainer *object, const char *key, double minimum, double *amoun
 {
 	JsonbValue value;
 
-	if (!member_of(object, key, &value))
+	sbx_look_member(object, key, &value);
+	if (value.type == jbvNull)
 		return true;
 	if (value.type != jbvNumeric)
 		return false;
@@ -129,8 +124,8 @@ number_of(JsonbContainer *object, const char *key, double minimum, double *amoun
 	return isfinite(*amount) && *amount >= minimum;
 }
 
-static int
-find_dimension(const char *name)
+int
+sbx_dimension_find(const char *name)
 {
 	for (int i = 0; name != NULL && i < SBX_DIMENSIONS; i++)
 	{
@@ -152,7 +147,7 @@ static const char *
 read_resource(const SbxCapacity *capacity, JsonbContainer *object,
               SbxResource *resources)
 {
-	int i = find_dimension(text_of(object, "resource"));
+	int i = sbx_dimension_find(text_of(object, "resource"));
 	JsonbValue unit;
 	double used = -1;
 	double limit;
@@ -178,10 +173,8 @@ read_resource(const SbxCapacity *capacity, JsonbContainer *object,
 	if (!number_of(object, "headroom", -DBL_MAX, &headroom) ||
 	    !is_about(headroom, limit - used, limit))
 		return SBX_UNKNOWN_MALFORMED;
-	if (member_of(object, "unit", &unit) &&
-	    (unit.type != jbvString ||
-	     unit.val.string.len != (int) strlen(sbx_dimension_units[i]) ||
-	     memcmp(unit.val.string.val, sbx_dimension_units[i], unit.val.string.len) != 0))
+	sbx_look_member(object, "unit", &unit);
+	if (unit.type != jbvNull && !sbx_look_is_text(&unit, sbx_dimension_units[i]))
 		return SBX_UNKNOWN_MALFORMED;
 	report(&resources[i], used, limit, required);
 	return NULL;
@@ -196,8 +189,8 @@ read_resources(const SbxCapacity *capacity, JsonbContainer *answer,
 	SbxWalk walk;
 	int count = 0;
 
-	if (!member_of(answer, "resources", &list) || list.type != jbvBinary ||
-	    !JsonContainerIsArray(list.val.binary.data) ||
+	sbx_look_member(answer, "resources", &list);
+	if (list.type != jbvBinary || !JsonContainerIsArray(list.val.binary.data) ||
 	    JsonContainerIsScalar(list.val.binary.data))
 		return SBX_UNKNOWN_MALFORMED;
 	sbx_walk_start(&walk, list.val.binary.data);
@@ -205,9 +198,9 @@ read_resources(const SbxCapacity *capacity, JsonbContainer *answer,
 	{
 		const char *reason;
 
-		if (item.type != jbvBinary || !JsonContainerIsObject(item.val.binary.data))
+		if (sbx_look_object(&item) == NULL)
 			return SBX_UNKNOWN_MALFORMED;
-		reason = read_resource(capacity, item.val.binary.data, resources);
+		reason = read_resource(capacity, sbx_look_object(&item), resources);
 		if (reason != NULL)
 			return reason;
 		count++;
@@ -219,10 +212,9 @@ read_resources(const SbxCapacity *capacity, JsonbContainer *answer,
 static const char *
 check_reason(const char *reason)
 {
-	if (reason == NULL || strlen(reason) > 64 || reason[0] < 'A' || reason[0] > 'Z' ||
-	    reason[strspn(reason, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] != '\0')
-		return SBX_UNKNOWN_MALFORMED;
-	return reason;
+	return reason != NULL && sbx_is_code(reason, strlen(reason))
+	           ? reason
+	           : SBX_UNKNOWN_MALFORMED;
 }
 
 static const char *

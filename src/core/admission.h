@@ -24,6 +24,9 @@ typedef enum SbxDimension
 extern const char *const sbx_dimension_names[SBX_DIMENSIONS];
 extern const char *const sbx_dimension_units[SBX_DIMENSIONS];
 
+/* The dimension of a name; -1 = there is none, or no name. */
+extern int sbx_dimension_find(const char *name);
+
 /* An amount that is not configured. */
 #define SBX_NOT_CONFIGURED (-1.0)
 

@@ -4,15 +4,10 @@
  */
 #include "core/classify.h"
 
-static JsonbValue *
-member(Jsonb *object, const char *key, JsonbValue *found)
-{
-	return getKeyJsonValueFromContainer(&object->root, key, strlen(key), found);
-}
+#include "core/jsonlook.h"
 
-/* Is it [A-Z][A-Z0-9_]{0,63} ? */
-static bool
-is_code(const char *text, int length)
+bool
+sbx_is_code(const char *text, int length)
 {
 	if (length < 1 || length > SBX_MAX_CODE || text[0] < 'A' || text[0] > 'Z')
 		return false;
@@ -34,12 +29,14 @@ set(SbxClassification *classification, const char *code, bool retryable)
 
 /* The code at a key, where there is one that is well formed. */
 static void
-set_code_from(Jsonb *object, const char *key, SbxClassification *classification)
+set_code_from(JsonbContainer *object, const char *key,
+              SbxClassification *classification)
 {
 	JsonbValue value;
 
-	if (member(object, key, &value) == NULL || value.type != jbvString ||
-	    !is_code(value.val.string.val, value.val.string.len))
+	sbx_look_member(object, key, &value);
+	if (value.type != jbvString ||
+	    !sbx_is_code(value.val.string.val, value.val.string.len))
 		return;
 
 	/* Nothing ends it: strlcpy() would read on to measure it. */
@@ -50,36 +47,35 @@ set_code_from(Jsonb *object, const char *key, SbxClassification *classification)
 void
 sbx_classification_read(Jsonb *answer, SbxClassification *classification)
 {
+	JsonbContainer *object = sbx_look_root(answer);
 	JsonbValue value;
 
 	set(classification, SBX_CODE_OUTCOME_UNKNOWN, false);
-	if (answer == NULL || !JB_ROOT_IS_OBJECT(answer))
-		return;
-	set_code_from(answer, "code", classification);
-	classification->retryable = member(answer, "retryable", &value) != NULL &&
-	                            value.type == jbvBool && value.val.boolean;
+	set_code_from(object, "code", classification);
+	sbx_look_member(object, "retryable", &value);
+	classification->retryable = value.type == jbvBool && value.val.boolean;
 }
 
 static bool
-is_text(Jsonb *object, const char *key, const char *text)
+is_text(JsonbContainer *object, const char *key, const char *text)
 {
 	JsonbValue value;
 
-	return member(object, key, &value) != NULL && value.type == jbvString &&
-	       value.val.string.len == strlen(text) &&
-	       memcmp(value.val.string.val, text, value.val.string.len) == 0;
+	sbx_look_member(object, key, &value);
+	return sbx_look_is_text(&value, text);
 }
 
 void
-sbx_classify_proven(Jsonb *failure, SbxClassification *classification)
+sbx_classify_proven(Jsonb *document, SbxClassification *classification)
 {
+	JsonbContainer *failure = sbx_look_root(document);
 	JsonbValue sent;
 
 	set(classification, SBX_CODE_OUTCOME_UNKNOWN, false);
 
 	/* A failure without these facts proves nothing. */
-	if (!JB_ROOT_IS_OBJECT(failure) || !is_text(failure, "allocation", "none") ||
-	    member(failure, "requestSent", &sent) == NULL || sent.type != jbvBool)
+	sbx_look_member(failure, "requestSent", &sent);
+	if (!is_text(failure, "allocation", "none") || sent.type != jbvBool)
 		return;
 	if (is_text(failure, "providerCode", "CAPACITY"))
 		set(classification, "PROVIDER_CAPACITY_PRE_ALLOCATION", true);

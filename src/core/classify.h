@@ -12,8 +12,10 @@
 /* What stands where nothing better is known. */
 #define SBX_CODE_OUTCOME_UNKNOWN "PROVIDER_LAUNCH_OUTCOME_UNKNOWN"
 
-/* Longest code: [A-Z][A-Z0-9_]{0,63}. */
+/* A code is [A-Z][A-Z0-9_]{0,63}; the longest one. */
 #define SBX_MAX_CODE 64
+
+extern bool sbx_is_code(const char *text, int length);
 
 typedef struct SbxClassification
 {

@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "common/jsonapi.h"
+#include "core/jsonlook.h"
 #include "core/jsonwalk.h"
 #include "core/jsonwrite.h"
 #include "mb/pg_wchar.h"
@@ -70,17 +71,6 @@ invalidate(SbxDaytonaLimits *limits, SbxReason reason)
 
 /* --- members ------------------------------------------------------------------- */
 
-static int
-find_dimension(const char *key)
-{
-	for (int i = 0; i < SBX_DIMENSIONS; i++)
-	{
-		if (strcmp(sbx_dimension_names[i], key) == 0)
-			return i;
-	}
-	return -1;
-}
-
 static bool
 is_limit(enum jbvType type, double number, SbxReason *reason)
 {
@@ -102,7 +92,7 @@ static void
 take_member(Reading *reading, const char *key, enum jbvType type, double number)
 {
 	SbxDaytonaLimits *limits = reading->limits;
-	int i = find_dimension(key);
+	int i = sbx_dimension_find(key);
 
 	if (++reading->members > SBX_MAX_MEMBERS)
 		return;
@@ -296,21 +286,8 @@ object_member(JsonbContainer *container, const char *key)
 {
 	JsonbValue value;
 
-	if (getKeyJsonValueFromContainer(container, key, strlen(key), &value) == NULL ||
-	    value.type != jbvBinary || !JsonContainerIsObject(value.val.binary.data))
-		return NULL;
-	return value.val.binary.data;
-}
-
-static bool
-is_text(JsonbContainer *object, const char *key, const char *text)
-{
-	JsonbValue value;
-
-	return object != NULL &&
-	       getKeyJsonValueFromContainer(object, key, strlen(key), &value) != NULL &&
-	       value.type == jbvString && value.val.string.len == (int) strlen(text) &&
-	       memcmp(value.val.string.val, text, value.val.string.len) == 0;
+	sbx_look_member(container, key, &value);
+	return sbx_look_object(&value);
 }
 
 /* A limit counts if it is one; an invalid one has none there, so its word is taken. */
@@ -326,11 +303,11 @@ read_result(JsonbContainer *result, Reading *reading)
 	{
 		const char *key = sbx_dimension_names[i];
 
-		if (object != NULL &&
-		    getKeyJsonValueFromContainer(object, key, strlen(key), &value) != NULL)
+		if (sbx_look_member(object, key, &value))
 			take_value(reading, key, &value);
+		sbx_look_member(provenance, key, &value);
 		if (limits->provenance[i] == SBX_PROVENANCE_UNSET &&
-		    is_text(provenance, key, sbx_provenance_names[SBX_PROVENANCE_INVALID]))
+		    sbx_look_is_text(&value, sbx_provenance_names[SBX_PROVENANCE_INVALID]))
 			limits->provenance[i] = SBX_PROVENANCE_INVALID;
 	}
 }
@@ -349,9 +326,7 @@ sbx_daytona_limits_read(Jsonb *document, SbxDaytonaLimits *limits)
 		invalidate(limits, SBX_REASON_TOO_DEEP);
 	else if (!JB_ROOT_IS_OBJECT(document))
 		invalidate(limits, SBX_REASON_WRONG_TYPE);
-	else if (getKeyJsonValueFromContainer(&document->root, "provenance",
-	                                      strlen("provenance"),
-	                                      &(JsonbValue){0}) != NULL)
+	else if (sbx_look_member(&document->root, "provenance", &(JsonbValue){0}))
 		read_result(&document->root, &reading);
 	else
 		read_object(&document->root, &reading);

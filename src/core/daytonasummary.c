@@ -12,6 +12,7 @@
 #include "catalog/pg_type.h"
 #include "common/jsonapi.h"
 #include "core/daytonalimits.h"
+#include "core/jsonlook.h"
 #include "core/isotime.h"
 #include "core/jsonwalk.h"
 #include "core/jsonwrite.h"
@@ -75,9 +76,7 @@ member(JsonbContainer *sandbox, const char *key)
 {
 	JsonbValue value;
 
-	if (sandbox == NULL ||
-	    getKeyJsonValueFromContainer(sandbox, key, strlen(key), &value) == NULL)
-		value.type = jbvNull;
+	sbx_look_member(sandbox, key, &value);
 	return value;
 }
 
@@ -89,12 +88,6 @@ text_member(JsonbContainer *sandbox, const char *key)
 	if (value.type != jbvString)
 		value.type = jbvNull;
 	return value;
-}
-
-static char *
-text_of(const JsonbValue *value)
-{
-	return pnstrdup(value->val.string.val, value->val.string.len);
 }
 
 /* NaN = it is no number. */
@@ -110,7 +103,7 @@ number_of(const JsonbValue *value)
 	if (value->type == jbvString &&
 	    IsValidJsonNumber(value->val.string.val, value->val.string.len))
 	{
-		text = text_of(value);
+		text = sbx_look_text(value);
 		number = strtod(text, NULL);
 		pfree(text);
 	}
@@ -145,7 +138,7 @@ read_state(JsonbContainer *sandbox)
 		if (c != '_' && (c < 'a' || c > 'z'))
 			return "other";
 	}
-	return text_of(&value);
+	return sbx_look_text(&value);
 }
 
 /* Whole minutes up to now; what is ahead of our clock was just now.  -1 = unknown. */
@@ -155,7 +148,7 @@ idle_minutes(const JsonbValue *last_activity, TimestampTz now)
 	TimestampTz since;
 
 	if (last_activity->type != jbvString ||
-	    !sbx_isotime_parse(text_of(last_activity), &since))
+	    !sbx_isotime_parse(sbx_look_text(last_activity), &since))
 		return -1;
 	if (since >= now)
 		return 0;
@@ -170,13 +163,10 @@ is_in_workspace(JsonbContainer *sandbox, const Workspace *workspace)
 	JsonbValue labels = member(sandbox, "labels");
 	JsonbValue label;
 
-	if (workspace->key == NULL || labels.type != jbvBinary ||
-	    !JsonContainerIsObject(labels.val.binary.data))
+	if (workspace->key == NULL)
 		return false;
-	label = text_member(labels.val.binary.data, workspace->key);
-	return label.type == jbvString &&
-	       label.val.string.len == (int) strlen(workspace->value) &&
-	       memcmp(label.val.string.val, workspace->value, label.val.string.len) == 0;
+	label = member(sbx_look_object(&labels), workspace->key);
+	return sbx_look_is_text(&label, workspace->value);
 }
 
 /* --- adding it up ------------------------------------------------------------------ */

@@ -16,6 +16,16 @@ sbx_level_ratio(double used, double limit)
 	return limit <= 0 ? 1 : used / limit;
 }
 
+/* 11 of 10 are 110 percent, where a hundred times the ratio is a little more. */
+double
+sbx_level_percent(double used, double limit)
+{
+	double percent = 100 * used / limit;
+
+	return limit > 0 && isfinite(percent) ? percent
+	                                      : 100 * sbx_level_ratio(used, limit);
+}
+
 const char *
 sbx_level_of(double used, double limit)
 {

@@ -16,6 +16,7 @@
  * used is not finite, or limit is NaN, which stands for none.
  */
 extern double sbx_level_ratio(double used, double limit);
+extern double sbx_level_percent(double used, double limit);
 
 /* "ok", "warning", "critical"; "unknown" when the ratio is not known. */
 extern const char *sbx_level_of(double used, double limit);

@@ -303,8 +303,7 @@ sbx_capacity_level(PG_FUNCTION_ARGS)
 		launches = sbx_admission_launches(&resource);
 		level =
 		    launches == 0 ? "critical" : sbx_level_of(resource.used, resource.limit);
-		values[0] =
-		    Float8GetDatum(100 * sbx_level_ratio(resource.used, resource.limit));
+		values[0] = Float8GetDatum(sbx_level_percent(resource.used, resource.limit));
 		values[1] = Int64GetDatum(launches);
 		nulls[0] = false;
 		nulls[1] = launches < 0;

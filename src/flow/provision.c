@@ -11,6 +11,7 @@
 #include "compat.h"
 
 #include "catalog/pg_type.h"
+#include "core/jsonlook.h"
 #include "flow/acquire.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -69,11 +70,8 @@ member_of(Jsonb *object, const char *key)
 {
 	JsonbValue value;
 
-	if (object == NULL || !JB_ROOT_IS_OBJECT(object) ||
-	    getKeyJsonValueFromContainer(&object->root, key, strlen(key), &value) == NULL ||
-	    value.type == jbvNull)
-		return NULL;
-	return JsonbValueToJsonb(&value);
+	sbx_look_member(sbx_look_root(object), key, &value);
+	return value.type == jbvNull ? NULL : JsonbValueToJsonb(&value);
 }
 
 /* The request as it is kept: launch.env may hold secrets and is left out. */

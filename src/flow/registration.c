@@ -5,6 +5,7 @@
 #include "compat.h"
 
 #include "catalog/pg_type.h"
+#include "core/jsonlook.h"
 #include "flow/rows.h"
 #include "flow/seam.h"
 #include "flow/session.h"
@@ -168,12 +169,8 @@ reader_of(Jsonb *capacity)
 {
 	JsonbValue reader;
 
-	if (capacity == NULL || !JB_ROOT_IS_OBJECT(capacity) ||
-	    getKeyJsonValueFromContainer(&capacity->root, "reader", strlen("reader"),
-	                                 &reader) == NULL ||
-	    reader.type != jbvString)
-		return NULL;
-	return pnstrdup(reader.val.string.val, reader.val.string.len);
+	sbx_look_member(sbx_look_root(capacity), "reader", &reader);
+	return sbx_look_text(&reader);
 }
 
 static void
