@@ -18,7 +18,7 @@ use SbxSession;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-our @EXPORT = qw(poll json quote);
+our @EXPORT = qw(poll json quote failure_of);
 
 # Seconds until a condition that is polled for counts as never coming true.
 my $patience = 60;
@@ -54,6 +54,17 @@ sub poll
 sub json
 {
 	return defined $_[0] ? eval { $json->decode($_[0]) } // $_[0] : undef;
+}
+
+# failure_of(result): what a statement that has to fail is said to fail with, SQLSTATE and
+# DETAIL's code.
+sub failure_of
+{
+	my ($result) = @_;
+	my $detail = json($result->detail);
+
+	return join ' ', grep { defined } $result->sqlstate // 'none',
+	  ref $detail eq 'HASH' ? $detail->{code} : undef;
 }
 
 sub quote { return "'" . ($_[0] =~ s/'/''/gr) . "'" }
