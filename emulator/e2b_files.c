@@ -231,16 +231,6 @@ upload(EmuRequest *request, EmuSandbox *sandbox)
  */
 
 static bool
-is_text(const EmuText *body)
-{
-	for (size_t i = 0; i < body->length && i < 512; i++)
-		if ((unsigned char) body->data[i] < 0x20 &&
-		    strchr("\t\n\f\r\033", body->data[i]) == NULL)
-			return false;
-	return body->length == 0 || body->data[0] != '\0';
-}
-
-static bool
 wants_gzip(EmuRequest *request)
 {
 	const char *accepted = emu_request_header(request, "Accept-Encoding");
@@ -312,8 +302,8 @@ download_done(EmuJob *job, const EmuProcessEnd *end)
 	EmuRequest *request = job->request;
 	const char *path = job->state;
 	const char *slash = strrchr(path, '/');
-	const char *type = is_text(&job->output) ? "text/plain; charset=utf-8"
-	                                         : "application/octet-stream";
+	const char *type = emu_text_is_plain(&job->output) ? "text/plain; charset=utf-8"
+	                                                   : "application/octet-stream";
 	EmuText packed = {0};
 	EmuText disposition = {0};
 
