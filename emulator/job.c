@@ -8,6 +8,9 @@
 
 #include "environment.h"
 
+const char emu_script_read[] = "[ -e \"$1\" ] || exit 44; [ -d \"$1\" ] && exit 40; "
+                               "[ -r \"$1\" ] || exit 43; exec cat -- \"$1\"";
+
 static void
 job_output(void *owner, bool errors, const char *data, size_t length)
 {
@@ -104,7 +107,7 @@ emu_job_start_script(EmuRequest *request, EmuGuest *guest, const EmuScript *scri
 	emu_environment_set_basics(&environment, script->home, script->user);
 	line.variables = (const char *const *) environment.variables;
 	job = emu_job_start(request, guest, &line, script->input, script->input_length, 0,
-	                    NULL, done);
+	                    script->open, done);
 	emu_environment_free(&environment);
 	return job;
 }

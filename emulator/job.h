@@ -44,7 +44,14 @@ typedef struct EmuScript
 	const char *user;
 	const char *input;
 	size_t input_length;
+	unsigned *open; /* as in a job */
 } EmuScript;
+
+/* Prints the file "$1", or ends with one of these codes. */
+#define EMU_EXIT_DIRECTORY 40
+#define EMU_EXIT_DENIED    43
+#define EMU_EXIT_MISSING   44
+extern const char emu_script_read[];
 
 extern EmuJob *
 emu_job_start_script(EmuRequest *request, EmuGuest *guest, const EmuScript *script,
