@@ -4,8 +4,8 @@
 passed=0
 failed=0
 
-# section TITLE: a heading between the parts.
-section() { printf '\n=== %s\n' "$*"; }
+# section TITLE: a heading between the parts, and how long it took to get there.
+section() { printf '\n=== %s (after %d s)\n' "$*" "$SECONDS"; }
 
 # one NAME CMD...: a test that is one command; its output shows when it fails.
 one() {
