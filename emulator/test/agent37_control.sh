@@ -233,6 +233,13 @@ refused_with 400 invalid_request 'agent37 delay: no stop either'
 let_go
 agent37 "$one"
 is "$code" 200 'agent37 delay: it is there all the same if its client goes away'
+settings37 '"delayMs":1000'
+hold -X POST "$instances" -d '{"metadata":{"sbx-router-id":"left"}}'
+eventually agent37_shows '"metadata":{"sbx-router-id":"left"}' "$instances"
+one=$instances/$(sed 's/{"data":\[{"id":"\([^"]*\)".*/\1/' <<<"$body")
+let_go
+eventually status_is running
+is $? 0 'agent37 delay: and runs in the end'
 settings37 '"delayMs":300'
 begin=$(milliseconds)
 agent37_create '{}'

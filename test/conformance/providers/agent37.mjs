@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 
-import { fault, origin, requestsDuring, withQuota, withSettings } from '../emulator.mjs';
+import { alive, fault, origin, requestsDuring, reset, withQuota, withSettings } from '../emulator.mjs';
 import {
 	everyByte, longScript, noise, open, runScenario, testNothingLeft, testWithBox, waitingScript,
 } from '../scenario.mjs';
@@ -266,7 +266,7 @@ async function testCreate() {
 	});
 	await test('agent37: a create that is given up leaves an instance', async () => {
 		const client = open(driver, 'late');
-		await withSettings('agent37', { delayMs: 300 }, async () => {
+		await withSettings('agent37', { delayMs: 600_000 }, async () => {
 			const gone = new AbortController();
 			const create = fetch(`${origin}/agent37/v1/instances`, {
 				method: 'POST',
@@ -279,9 +279,11 @@ async function testCreate() {
 				found = await client.find({ late: 'yes' });
 			gone.abort();
 			await assert.rejects(create);
-			while ((await client.get(found[0])).status !== 'running');
-			await client.destroy({ id: found[0] });
+			assert.equal((await client.get(found[0])).status, 'provisioning');
+			await assert.rejects(client.destroy({ id: found[0] }), failed(409, 'try_again'));
 		});
+		assert.equal((await alive('agent37')).length, 1);
+		await reset();
 	});
 }
 
@@ -363,18 +365,21 @@ async function testCommands() {
 		assert.equal((await client.exec(box, 'test -e /tmp/ran')).exitCode, 0);
 	});
 	await testWithBox(driver, 'command: until something answers', async (client, box) => {
-		await withSettings('agent37', { bootDelayMs: 200 }, async () => {
+		const restarted = (bootDelayMs, body) => withSettings('agent37', { bootDelayMs }, async () => {
 			await client.stop(box);
 			await client.resume(box);
-			await assert.rejects(client.exec(box, 'true'), failed(502, 'container_unreachable'));
+			await body();
 		});
-		for (;;)
-			try {
-				assert.equal((await client.exec(box, 'echo up')).stdout, 'up\n');
-				break;
-			} catch (error) {
-				assert.ok(failed(502, 'container_unreachable')(error), error);
-			}
+		await restarted(600_000, () =>
+			assert.rejects(client.exec(box, 'true'), failed(502, 'container_unreachable')));
+		await restarted(200, async () => {
+			for (let output = ''; output === '';)
+				try {
+					output = (await client.exec(box, 'echo up')).stdout;
+				} catch (error) {
+					assert.ok(failed(502, 'container_unreachable')(error), error);
+				}
+		});
 	});
 }
 
