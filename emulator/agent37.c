@@ -19,11 +19,13 @@
 #define EXEC_LIMIT_MS        280000
 #define WAKE_LIMIT_MS        180000
 #define IDLE_MINIMUM_SECONDS 60
+#define CPU_MAXIMUM          8
 
 Agent37Config agent37_config = {
     .exec_limit = EXEC_LIMIT_MS,
     .wake_limit = WAKE_LIMIT_MS,
     .idle_minimum = IDLE_MINIMUM_SECONDS,
+    .cpu_maximum = CPU_MAXIMUM,
 };
 EmuQuota agent37_quota = EMU_NO_QUOTA;
 
@@ -127,6 +129,12 @@ agent37_refuse(EmuRequest *request, int status, const char *message)
 		agent37_fail(request, status, "instance_limit_reached", message);
 	else
 		agent37_fail(request, status, codes[i].hosting, message);
+}
+
+void
+agent37_no_money(EmuRequest *request)
+{
+	agent37_fail(request, 402, "insufficient_balance", "the balance is below zero");
 }
 
 void
@@ -258,6 +266,10 @@ static const EmuSetting settings[] = {
      .number = &agent37_config.idle_minimum,
      .initial = IDLE_MINIMUM_SECONDS,
      .least = 1},
+    {.name = "cpuMaximum",
+     .number = &agent37_config.cpu_maximum,
+     .initial = CPU_MAXIMUM},
+    {.name = "pastDue", .flag = &agent37_config.past_due},
     {.name = "startError", .text = &agent37_config.start_error},
 };
 

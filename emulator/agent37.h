@@ -72,6 +72,8 @@ typedef struct Agent37Config
 	int64_t exec_limit;
 	int64_t wake_limit;
 	int64_t idle_minimum; /* seconds */
+	int64_t cpu_maximum;  /* of an instance, as the tier of the workspace allows */
+	bool past_due;        /* there is no money left */
 	char *start_error;    /* creates fail with this on the console */
 } Agent37Config;
 
@@ -87,6 +89,7 @@ extern void agent37_invalid(EmuRequest *request, const char *format, ...)
 extern void agent37_edge_fail(EmuRequest *request, int status, const char *code);
 extern void agent37_gateway_fail(EmuRequest *request, int status, const char *code,
                                  const char *message);
+extern void agent37_no_money(EmuRequest *request);
 extern void agent37_not_emulated(EmuRequest *request);
 extern json_t *agent37_body(EmuRequest *request);
 

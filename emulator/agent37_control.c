@@ -82,6 +82,8 @@ start(EmuRequest *request, EmuSandbox *sandbox)
 		try_again(request);
 	else if (details->state == AGENT37_FAILED)
 		agent37_invalid(request, "an instance that failed cannot be started");
+	else if (agent37_config.past_due)
+		agent37_no_money(request);
 	else if (details->state != AGENT37_RUNNING && !agent37_fits_again(sandbox))
 		agent37_fail(request, 409, "capacity_unavailable",
 		             "no host has room for this instance");

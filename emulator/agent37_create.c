@@ -104,8 +104,13 @@ create_from(EmuRequest *request, EmuAccount *account, const json_t *body)
 	if (!agent37_check_create(request, body))
 		return;
 	resources = agent37_resources(body);
-	if (agent37_quota.sandboxes >= 0 &&
-	    (double) account->live_count + 1 > agent37_quota.sandboxes)
+	if (agent37_config.past_due)
+		agent37_no_money(request);
+	else if (resources.cpu > (double) agent37_config.cpu_maximum)
+		agent37_fail(request, 403, "tier_limit",
+		             "the tier of this workspace has no instance of this size");
+	else if (agent37_quota.sandboxes >= 0 &&
+	         (double) account->live_count + 1 > agent37_quota.sandboxes)
 		agent37_fail(request, 409, "instance_limit_reached",
 		             "this workspace has as many instances as it may have");
 	else if (!agent37_fits(account, &resources))

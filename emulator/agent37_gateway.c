@@ -244,6 +244,8 @@ agent37_gateway_handle(EmuRequest *request)
 		              : NULL;
 		if (sandbox == NULL || !agent37_has_url(agent37_details(sandbox)))
 			agent37_edge_fail(request, 404, "not_found");
+		else if (agent37_config.past_due)
+			agent37_edge_fail(request, 402, "instance_suspended");
 		else
 			let_in(request, sandbox);
 	}

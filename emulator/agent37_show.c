@@ -110,7 +110,7 @@ agent37_write(EmuText *text, EmuRequest *request, const EmuSandbox *sandbox,
 	write_url(text, request, sandbox);
 	emu_json_member_raw(text, "domain_urls", "[]");
 	write_given(text, sandbox);
-	emu_json_member_raw(text, "past_due", "false");
+	emu_json_member_raw(text, "past_due", agent37_config.past_due ? "true" : "false");
 	emu_json_member_integer(text, "created", sandbox->created_ms / 1000);
 	if (state == AGENT37_SLEEPING || state == AGENT37_WAKING)
 		emu_json_member_integer(text, "slept_at", details->changed_ms / 1000);

@@ -233,6 +233,13 @@ refused_with 400 invalid_request 'agent37 delay: no stop either'
 let_go
 agent37 "$one"
 is "$code" 200 'agent37 delay: it is there all the same if its client goes away'
+settings37 '"delayMs":1000'
+hold -X POST "$instances" -d '{"metadata":{"sbx-router-id":"left"}}'
+eventually agent37_shows '"metadata":{"sbx-router-id":"left"}' "$instances"
+one=$instances/$(sed 's/{"data":\[{"id":"\([^"]*\)".*/\1/' <<<"$body")
+let_go
+eventually status_is running
+is $? 0 'agent37 delay: and runs in the end'
 settings37 '"delayMs":300'
 begin=$(milliseconds)
 agent37_create '{}'
@@ -324,7 +331,26 @@ like "$body" '{"logs":"no disk\n","truncated":false,"health":null' 'agent37 star
 key=failing agent37 -X DELETE "$one"
 is "$code" 200 'agent37 start error: a delete'
 settings37 '"startError":null'
-like "$body" '"execLimitMs":280000,"wakeLimitMs":180000,"idleMinimumSeconds":60,"startError":null}' 'agent37 config: shows all settings'
+settings37 '"cpuMaximum":4'
+agent37_create '{"resources":{"cpu":8,"memory":16}}'
+refused_with 403 tier_limit 'agent37 tier: a shape above it'
+agent37_create '{"resources":{"cpu":4,"memory":8}}'
+is "$code" 201 'agent37 tier: one within it'
+settings37 '"cpuMaximum":8,"pastDue":true'
+agent37 -X POST "$instances" -d '{}'
+refused_with 402 insufficient_balance 'agent37 past due: no create'
+agent37 -X POST "$one/start"
+refused_with 402 insufficient_balance 'agent37 past due: no start'
+inside "$plane/v1/health"
+is "$code/$body" '402/{"error":"instance_suspended"}' 'agent37 past due: nothing at its URL'
+agent37 "$one"
+like "$code/$body" '"past_due":true' 'agent37 past due: which it says'
+agent37 -X DELETE "$one"
+is "$code" 200 'agent37 past due: a delete is possible'
+settings37 '"pastDue":false'
+agent37_create '{}'
+like "$code/$body" '"past_due":false' 'agent37 past due: and when all is paid a create'
+like "$(settings37 '"pastDue":false'; echo "$body")" '"execLimitMs":280000,"wakeLimitMs":180000,"idleMinimumSeconds":60,"cpuMaximum":8,"pastDue":false,"startError":null}' 'agent37 config: shows all settings'
 for wrong in '"nonsense":1' '"delayMs":-1' '"delayMs":true' '"startError":1' '"execLimitMs":0'; do
 	settings37 "$wrong"
 	is "$code" 400 "agent37 config: $wrong is refused"

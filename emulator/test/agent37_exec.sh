@@ -66,7 +66,7 @@ eventually agent37_shows '{"exit_code":0' -X POST "$one/exec" -d '{"command":"ca
 still_held
 is $? 0 'exec: waits for its command'
 let_go
-execute37 'touch /tmp/go; [ -e /tmp/done ] && echo early'
+execute37 '[ -e /tmp/done ] && echo early; touch /tmp/go'
 unlike "$body" 'early' 'exec: whose client goes away'
 eventually agent37_shows 'done\n' -X POST "$one/exec" -d '{"command":"cat /tmp/done"}'
 is $? 0 'exec: but it goes on to its end'
@@ -109,12 +109,13 @@ refused_with 404 not_found 'exec: and then there is nothing'
 
 # Sleep: nothing but requests to the URL counts as use
 settings37 '"idleMinimumSeconds":1'
-agent37_create '{"auto_sleep":true,"idle_timeout_seconds":1,"env":{"A":"1"}}'
+agent37_create '{"auto_sleep":true,"idle_timeout_seconds":600,"env":{"A":"1"}}'
 sleeper=$one
 execute37 'echo kept >/tmp/kept; sleep 600 >/dev/null 2>&1 & echo started'
 like "$body" 'started' 'sleep: at first it runs'
 awake=$instances/$(agent37_create '{}'; echo "$id")
 one=$sleeper id=${sleeper##*/} plane=$base/agent37-instance/$id
+agent37 -X PATCH "$one" -d '{"idle_timeout_seconds":1}'
 eventually status_is sleeping
 is $? 0 'sleep: it falls asleep, though a command runs'
 like "$body" '"slept_at":' 'sleep: and says since when'
