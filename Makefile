@@ -83,6 +83,17 @@ OBJS = \
 	providers/e2b_background.o \
 	providers/e2b_files.o \
 	providers/e2b_destroy.o \
+	providers/agent37.o \
+	providers/agent37_hosting.o \
+	providers/agent37_instance.o \
+	providers/agent37_launch.o \
+	providers/agent37_ready.o \
+	providers/agent37_look.o \
+	providers/agent37_list.o \
+	providers/agent37_power.o \
+	providers/agent37_run.o \
+	providers/agent37_files.o \
+	providers/agent37_destroy.o \
 	providers/daytona.o \
 	providers/daytona_toolbox.o \
 	providers/daytona_launch.o \

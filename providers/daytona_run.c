@@ -10,7 +10,6 @@
  * what sbx_script_text() makes cannot end it.  A shell that cannot start anything,
  * because the sandbox is full of processes, loses its note all the same.
  */
-#include <limits.h>
 #include <string.h>
 
 #include "providers/daytona.h"
@@ -76,43 +75,6 @@ daytona_demux(SbxArena *arena, const char *framed, size_t length, size_t maximum
 }
 
 /*
- * Copy one stream out of the answer; false when it is not there.  If a part of it
- * was cut off before, in the framed log, that stays known.
- */
-static bool
-daytona_take_stream(SbxArena *arena, const json_t *answer, const char *key,
-                    size_t maximum, SbxScriptStream *stream)
-{
-	size_t length;
-	const char *bytes = sbx_json_string_length(answer, key, &length);
-	bool was_cut = stream->cut;
-
-	if (bytes == NULL)
-		return false;
-	*stream = sbx_script_open_stream(arena, length, maximum);
-	sbx_script_keep(stream, bytes, length);
-	stream->cut |= was_cut;
-	return true;
-}
-
-/* "exitCode": absent or null is an unknown outcome, another type no answer. */
-static bool
-daytona_take_exit_code(const json_t *answer, SbxRunResult *result)
-{
-	const json_t *member = json_object_get(answer, "exitCode");
-	int64_t exit_code;
-
-	if (member == NULL || json_is_null(member))
-		return true;
-	if (!sbx_json_integer(answer, "exitCode", &exit_code) || exit_code < INT_MIN ||
-	    exit_code > INT_MAX)
-		return false;
-	result->has_exit_code = true;
-	result->exit_code = (int) exit_code;
-	return true;
-}
-
-/*
  * The log alone has the order of both streams; "stdout" and "stderr", where given,
  * count more than what was cut out of it.  Any of the three may be missing.  NULL
  * when the answer is malformed or memory is short.
@@ -127,16 +89,19 @@ daytona_run_result(SbxOp *op, const json_t *answer, size_t maximum)
 	size_t length;
 	const char *log = sbx_json_string_length(answer, "output", &length);
 
-	if (result == NULL || answer == NULL || !daytona_take_exit_code(answer, result))
+	if (result == NULL || answer == NULL ||
+	    !sbx_script_take_exit_code(answer, "exitCode", result))
 		return NULL;
 	if (log != NULL)
 		ordered = daytona_demux(&op->arena, log, length, maximum, &output);
-	separate = daytona_take_stream(&op->arena, answer, "stdout", maximum, &output.out);
-	separate |= daytona_take_stream(&op->arena, answer, "stderr", maximum, &output.err);
+	separate =
+	    sbx_script_take_stream(&op->arena, answer, "stdout", maximum, &output.out);
+	separate |=
+	    sbx_script_take_stream(&op->arena, answer, "stderr", maximum, &output.err);
 
 	/* A log without any marker is the older shape: both streams, unframed. */
 	if (!ordered && !separate)
-		daytona_take_stream(&op->arena, answer, "output", maximum, &output.both);
+		sbx_script_take_stream(&op->arena, answer, "output", maximum, &output.both);
 	else if (!ordered)
 		sbx_script_join(&op->arena, &output);
 	sbx_script_store(&output, result);

@@ -193,14 +193,9 @@ extern SbxOpWant sbx_e2b_execute(SbxOp *op, const char *text, int64_t timeout_ms
 /* The same for one that goes on after its start was seen. */
 extern SbxOpWant sbx_e2b_spawn(SbxOp *op, const char *text, SbxStep *answer);
 
-/*
- * A text that is too long for an argument goes through a file, named by the run, that
- * removes itself; the stored text runs it.
- */
-extern bool sbx_e2b_is_long(const char *text);
+/* Write a text that is too long for an argument to its file. */
 extern SbxOpWant
 sbx_e2b_store(SbxOp *op, const char *run_id, const char *text, SbxStep *answer);
-extern const char *sbx_e2b_stored_text(SbxOp *op, const char *run_id);
 
 /* Once its stream is over: did it end, so that the exit code counts? */
 extern bool sbx_e2b_has_ended(SbxOp *op, int *exit_code);

@@ -158,7 +158,7 @@ e2b_background_spawn(SbxOp *op)
 {
 	SbxE2bBackground *background = op->state;
 
-	return sbx_e2b_is_long(background->text)
+	return sbx_script_is_long(background->text)
 	           ? sbx_e2b_store(op, background->started.session_id, background->text,
 	                           e2b_background_stored)
 	           : sbx_e2b_spawn(op, background->text, e2b_background_spawned);
@@ -171,8 +171,9 @@ e2b_background_stored(SbxOp *op)
 
 	if (!sbx_steps_is_success(op))
 		return sbx_e2b_fail_in_envd(op, sbx_steps_status_code(op));
-	return sbx_e2b_spawn(op, sbx_e2b_stored_text(op, background->started.session_id),
-	                     e2b_background_spawned);
+	return sbx_e2b_spawn(
+	    op, sbx_script_source_text(&op->arena, background->started.session_id),
+	    e2b_background_spawned);
 }
 
 /* Ours was there before, by a start whose answer was lost or one at the same time. */

@@ -17,12 +17,6 @@
 /* The daemon takes ten digits.  No sandbox lives for these four months. */
 #define E2B_LIFETIME_MAX_MS INT64_C(9999999999)
 
-/*
- * The kernel refuses a single argument of 128 KiB.  Something is left for what starts
- * the shell.
- */
-#define E2B_ARGUMENT_MAX ((size_t) 120 * 1024)
-
 /* --- what it is told ------------------------------------------------------ */
 
 static bool
@@ -222,36 +216,22 @@ sbx_e2b_spawn(SbxOp *op, const char *text, SbxStep *answer)
 
 /* --- long ones ------------------------------------------------------------ */
 
-bool
-sbx_e2b_is_long(const char *text)
-{
-	return strlen(text) > E2B_ARGUMENT_MAX;
-}
-
-/* A shell reads all of a file before it does the first thing in it. */
 SbxOpWant
 sbx_e2b_store(SbxOp *op, const char *run_id, const char *text, SbxStep *answer)
 {
-	const char *path = sbx_arena_printf(&op->arena, SBX_SCRIPT_FILE "%s.sh", run_id);
+	const char *path = sbx_script_stored_path(&op->arena, run_id);
+	const char *bytes = sbx_script_stored_text(&op->arena, run_id, text);
 	const char *encoded;
-	const char *bytes;
 	const char *url;
 
-	if (path == NULL)
+	if (path == NULL || bytes == NULL)
 		return sbx_steps_fail(op, SBX_PHASE_NONE, NULL);
 	encoded = sbx_arena_url_encode(&op->arena, path);
-	bytes = sbx_arena_printf(&op->arena, "rm -f %s; %s", path, text);
-	if (encoded == NULL || bytes == NULL)
+	if (encoded == NULL)
 		return sbx_steps_fail(op, SBX_PHASE_NONE, NULL);
 	url = sbx_arena_printf(&op->arena, "/files?path=%s", encoded);
 	return sbx_e2b_send_envd(op, "POST", url, "application/octet-stream", bytes,
 	                         strlen(bytes), answer);
-}
-
-const char *
-sbx_e2b_stored_text(SbxOp *op, const char *run_id)
-{
-	return sbx_arena_printf(&op->arena, ". " SBX_SCRIPT_FILE "%s.sh", run_id);
 }
 
 /* --- how it ended --------------------------------------------------------- */

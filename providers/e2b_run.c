@@ -99,7 +99,7 @@ e2b_run_extended(SbxOp *op)
 {
 	SbxE2bRun *run = op->state;
 
-	return sbx_e2b_is_long(run->text)
+	return sbx_script_is_long(run->text)
 	           ? sbx_e2b_store(op, run->run_id, run->text, e2b_run_stored)
 	           : e2b_run_execute(op, run->text);
 }
@@ -111,7 +111,7 @@ e2b_run_stored(SbxOp *op)
 
 	if (!sbx_steps_is_success(op))
 		return sbx_e2b_fail_in_envd(op, sbx_steps_status_code(op));
-	return e2b_run_execute(op, sbx_e2b_stored_text(op, run->run_id));
+	return e2b_run_execute(op, sbx_script_source_text(&op->arena, run->run_id));
 }
 
 /* --- what came out of it -------------------------------------------------- */

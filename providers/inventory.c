@@ -64,6 +64,13 @@ sbx_inventory_add(SbxOp *op, SbxInventory *inventory, const SbxInventoryKeys *ke
 	return true;
 }
 
+void
+sbx_inventory_disk_only(SbxInventory *inventory)
+{
+	inventory->items[inventory->count - 1].cpu = 0;
+	inventory->items[inventory->count - 1].memory_mib = 0;
+}
+
 bool
 sbx_inventory_show(SbxOp *op, SbxInventory *inventory, const char *const *members,
                    const char *id, const json_t *item)

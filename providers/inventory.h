@@ -47,6 +47,9 @@ extern bool
 sbx_inventory_add(SbxOp *op, SbxInventory *inventory, const SbxInventoryKeys *keys,
                   const char *id, const json_t *item);
 
+/* The one added last has only its disk: it does not run. */
+extern void sbx_inventory_disk_only(SbxInventory *inventory);
+
 /*
  * The same for people to look at: these members of it as they are, and no size is looked
  * at.  members end with NULL.  False = there is no memory.

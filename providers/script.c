@@ -8,6 +8,7 @@
  * that shell instead of the script, and a command that reads would swallow what is
  * meant for it.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -243,38 +244,94 @@ script_write_child(ScriptText *text, const char *argument, const ScriptText *inn
 	script_add(text, " </dev/null); exit $?) 9>&2; sbx_code=$?; ");
 }
 
+/* What stands around the child in the text. */
+typedef struct ScriptFrame
+{
+	bool in_background;
+	const char *before;
+	const char *after;
+} ScriptFrame;
+
 /*
  * Only one that can be named gets a group of its own: without a name nothing could
  * kill it.
  */
-static void
-script_write_group(ScriptText *text)
-{
-	script_add(text, "sbx_group=; command -v setsid >/dev/null 2>&1 && "
-	                 "(: >\"$sbx_pid\") 2>/dev/null && sbx_group=setsid; ");
-}
+#define SCRIPT_GROUP                                                                   \
+	"sbx_group=; command -v setsid >/dev/null 2>&1 && "                                \
+	"(: >\"$sbx_pid\") 2>/dev/null && sbx_group=setsid; "
+
+static const ScriptFrame script_waited = {false, SCRIPT_GROUP, "rm -f \"$sbx_pid\"; "};
 
 /*
- * Before and after a child that nobody waits for: its output goes to files.  A text that
- * is delivered twice does nothing the second time, not even to a file of the first.
- * What cannot be run at all ends as in a shell, with 126.
+ * Of a child that nobody waits for the output goes to files.  A text that is delivered
+ * twice does nothing the second time, not even to a file of the first.  What cannot be
+ * run at all ends as in a shell, with 126.
  */
-static void
-script_open_background(ScriptText *text)
-{
-	script_add(text, "sbx_code=126; if ln -sn \"$$:" SCRIPT_START_OF("$$"));
-	script_add(text,
-	           "\" \"$sbx_pid.once\" 2>/dev/null; then "
-	           "(umask 077; : >\"$sbx_pid.out\"; : >\"$sbx_pid.err\"); sbx_group=; "
-	           "command -v setsid >/dev/null 2>&1 && sbx_group=setsid; { ");
-}
+static const ScriptFrame script_background = {
+    true,
+    "sbx_code=126; if ln -sn \"$$:" SCRIPT_START_OF(
+        "$$") "\" \"$sbx_pid.once\" 2>/dev/null; then "
+              "(umask 077; : >\"$sbx_pid.out\"; : >\"$sbx_pid.err\"); sbx_group=; "
+              "command -v setsid >/dev/null 2>&1 && sbx_group=setsid; { ",
+    "} >\"$sbx_pid.out\" 2>\"$sbx_pid.err\"; "
+    "ln -sn \"$sbx_code\" \"$sbx_pid.exit\" 2>/dev/null && "
+    "rm -f \"$sbx_pid\"; fi; "};
 
-static void
-script_close_background(ScriptText *text)
+/*
+ * Beside a child whose time the text itself has to watch sleeps a watch, which knows the
+ * child's group from its first moment: nothing that the script deletes can hide it.  To
+ * stop the watch is to ask it: its exit code says whether it has killed anything, so that
+ * a script that ends in its last moment is not called too late.  Somebody else may kill a
+ * sleep, which is then slept anew, and not every sleep knows parts of seconds.
+ */
+#define SCRIPT_WATCH                                                                   \
+	"sbx_watch=; if [ -n \"$sbx_group\" ]; then ("                                     \
+	"sbx_nap() { sleep \"$1\" & sbx_sleep=$!; wait \"$sbx_sleep\"; }; "                \
+	"trap 'kill \"$sbx_sleep\"; exit 1' TERM; "                                        \
+	"until [ -s \"$sbx_pid\" ]; do sbx_nap 0.1 || sbx_nap 1; done; "                   \
+	"sbx_target=$(cat \"$sbx_pid\"); "                                                 \
+	"until sbx_nap \"$sbx_time\"; do sbx_time=$sbx_seconds; done; "                    \
+	"trap '' TERM; kill -9 \"-$sbx_target\""                                           \
+	") </dev/null >/dev/null 2>&1 7>&- 8>&- & sbx_watch=$!; fi; "
+
+/*
+ * The output goes to files there, too.  What the script leaves in the background could
+ * hold the provider's own open for as long as it lives, and so the answer.
+ */
+#define SCRIPT_KEEP                                                                    \
+	"sbx_kept=; exec 7>&1 8>&2; "                                                      \
+	"if (umask 077; : >\"$sbx_pid.out\" && : >\"$sbx_pid.err\") 2>/dev/null; "         \
+	"then sbx_kept=1; exec 7>\"$sbx_pid.out\" 8>\"$sbx_pid.err\"; fi; "
+
+/* How a script ends that its watch has killed: with this code, and a line of its own. */
+#define SCRIPT_KILLED      137
+#define SCRIPT_OUT_OF_TIME "sbx-out-of-time:"
+
+/* One byte more than is kept shows that something was cut. */
+static ScriptFrame
+script_bounded(SbxArena *arena, const SbxRunInput *input)
 {
-	script_add(text, "} >\"$sbx_pid.out\" 2>\"$sbx_pid.err\"; "
-	                 "ln -sn \"$sbx_code\" \"$sbx_pid.exit\" 2>/dev/null && "
-	                 "rm -f \"$sbx_pid\"; fi; ");
+	long long seconds = input->timeout_ms / 1000;
+	int rest = (int) (input->timeout_ms % 1000);
+	size_t maximum =
+	    input->max_stream < SIZE_MAX ? input->max_stream + 1 : input->max_stream;
+	ScriptFrame frame = {false, NULL, NULL};
+
+	frame.before = sbx_arena_printf(
+	    arena,
+	    "sbx_time=%lld.%03d; sbx_seconds=%lld; " SCRIPT_GROUP SCRIPT_KEEP SCRIPT_WATCH
+	    "{ ",
+	    seconds, rest, seconds + (rest > 0));
+	frame.after = sbx_arena_printf(
+	    arena,
+	    "} >&7 2>&8 7>&- 8>&-; exec 7>&- 8>&-; if [ -n \"$sbx_watch\" ] && "
+	    "{ kill \"$sbx_watch\"; wait \"$sbx_watch\"; } 2>/dev/null; then "
+	    "sbx_code=%d; echo " SCRIPT_OUT_OF_TIME "%s >&2; "
+	    "elif [ -n \"$sbx_kept\" ]; then head -c %zu \"$sbx_pid.out\"; "
+	    "head -c %zu \"$sbx_pid.err\" >&2; fi; "
+	    "rm -f \"$sbx_pid\" \"$sbx_pid.out\" \"$sbx_pid.err\"; ",
+	    SCRIPT_KILLED, input->run_id, maximum, maximum);
+	return frame;
 }
 
 /*
@@ -283,7 +340,7 @@ script_close_background(ScriptText *text)
  */
 static void
 script_write_outer(ScriptText *text, const ScriptText *inner, const char *run_id,
-                   bool in_background)
+                   const ScriptFrame *frame)
 {
 	ScriptText quoted = {0};
 
@@ -295,10 +352,7 @@ script_write_outer(ScriptText *text, const ScriptText *inner, const char *run_id
 	    "sbx_pid=" SBX_SCRIPT_FILE);
 	script_add(text, run_id);
 	script_add(text, "; ");
-	if (in_background)
-		script_open_background(text);
-	else
-		script_write_group(text);
+	script_add(text, frame->before);
 	if (quoted.length <= SCRIPT_ARGUMENT_MAX)
 		script_write_child(text, "-c ", inner);
 	else
@@ -310,44 +364,63 @@ script_write_outer(ScriptText *text, const ScriptText *inner, const char *run_id
 		script_write_child(text, "\"$sbx_file\"", NULL);
 		script_add(text, "rm -f \"$sbx_file\"; ");
 	}
-
-	if (in_background)
-		script_close_background(text);
-	else
-		script_add(text, "rm -f \"$sbx_pid\"; ");
+	script_add(text, frame->after);
 
 	/* A subshell sets `$?` without ending the shell that may be sourcing this. */
 	script_add(text, "(exit \"$sbx_code\")");
 }
 
 static const char *
-script_text(SbxArena *arena, const SbxRunInput *input, bool in_background)
+script_text(SbxArena *arena, const SbxRunInput *input, const ScriptFrame *frame)
 {
 	ScriptText inner = {0};
 	ScriptText outer = {0};
 
-	script_write_inner(&inner, input, in_background);
+	script_write_inner(&inner, input, frame->in_background);
 	if (!script_start_over(&inner, arena))
 		return NULL;
-	script_write_inner(&inner, input, in_background);
+	script_write_inner(&inner, input, frame->in_background);
 
-	script_write_outer(&outer, &inner, input->run_id, in_background);
+	script_write_outer(&outer, &inner, input->run_id, frame);
 	if (!script_start_over(&outer, arena))
 		return NULL;
-	script_write_outer(&outer, &inner, input->run_id, in_background);
+	script_write_outer(&outer, &inner, input->run_id, frame);
 	return outer.bytes;
 }
 
 const char *
 sbx_script_text(SbxArena *arena, const SbxRunInput *input)
 {
-	return script_text(arena, input, false);
+	return script_text(arena, input, &script_waited);
+}
+
+const char *
+sbx_script_bounded_text(SbxArena *arena, const SbxRunInput *input)
+{
+	ScriptFrame frame = script_bounded(arena, input);
+
+	return frame.before == NULL || frame.after == NULL
+	           ? NULL
+	           : script_text(arena, input, &frame);
+}
+
+bool
+sbx_script_ran_out_of_time(SbxArena *arena, const SbxRunResult *result,
+                           const char *run_id)
+{
+	const char *line = sbx_arena_printf(arena, SCRIPT_OUT_OF_TIME "%s\n", run_id);
+	size_t length = line == NULL ? 0 : strlen(line);
+
+	return line != NULL && result->has_exit_code &&
+	       result->exit_code == SCRIPT_KILLED && result->stderr_length >= length &&
+	       memcmp(result->stderr_text + result->stderr_length - length, line, length) ==
+	           0;
 }
 
 const char *
 sbx_script_marked_text(SbxArena *arena, const SbxRunInput *input)
 {
-	const char *text = script_text(arena, input, false);
+	const char *text = script_text(arena, input, &script_waited);
 
 	if (text == NULL)
 		return NULL;
@@ -362,8 +435,44 @@ sbx_script_marked_text(SbxArena *arena, const SbxRunInput *input)
 const char *
 sbx_script_background_text(SbxArena *arena, const SbxRunInput *input)
 {
-	return script_text(arena, input, true);
+	return script_text(arena, input, &script_background);
 }
+
+/* --- through a file ------------------------------------------------------- */
+
+/*
+ * The kernel refuses a single argument of 128 KiB.  Something is left for what starts
+ * the shell.
+ */
+#define SCRIPT_TEXT_MAX ((size_t) 120 * 1024)
+
+bool
+sbx_script_is_long(const char *text)
+{
+	return strlen(text) > SCRIPT_TEXT_MAX;
+}
+
+const char *
+sbx_script_stored_path(SbxArena *arena, const char *run_id)
+{
+	return sbx_arena_printf(arena, SBX_SCRIPT_FILE "%s.sh", run_id);
+}
+
+/* A shell has read all of a file before it does the first thing in it. */
+const char *
+sbx_script_stored_text(SbxArena *arena, const char *run_id, const char *text)
+{
+	return sbx_arena_printf(arena, "rm -f " SBX_SCRIPT_FILE "%s.sh 2>/dev/null; %s",
+	                        run_id, text);
+}
+
+const char *
+sbx_script_source_text(SbxArena *arena, const char *run_id)
+{
+	return sbx_arena_printf(arena, ". " SBX_SCRIPT_FILE "%s.sh", run_id);
+}
+
+/* --- its end, and what is known of it -------------------------------------- */
 
 const char *
 sbx_script_kill_text(SbxArena *arena, const char *run_id)
@@ -661,4 +770,38 @@ sbx_script_store(const SbxScriptOutput *output, SbxRunResult *result)
 	result->stderr_text = output->err.bytes;
 	result->stderr_length = output->err.length;
 	result->truncated = output->both.cut || output->out.cut || output->err.cut;
+}
+
+/* --- an answer that holds a result as JSON --------------------------------- */
+
+bool
+sbx_script_take_stream(SbxArena *arena, const json_t *answer, const char *key,
+                       size_t maximum, SbxScriptStream *stream)
+{
+	size_t length;
+	const char *bytes = sbx_json_string_length(answer, key, &length);
+	bool was_cut = stream->cut;
+
+	if (bytes == NULL)
+		return false;
+	*stream = sbx_script_open_stream(arena, length, maximum);
+	sbx_script_keep(stream, bytes, length);
+	stream->cut |= was_cut;
+	return true;
+}
+
+bool
+sbx_script_take_exit_code(const json_t *answer, const char *key, SbxRunResult *result)
+{
+	const json_t *member = json_object_get(answer, key);
+	int64_t exit_code;
+
+	if (member == NULL || json_is_null(member))
+		return true;
+	if (!sbx_json_integer(answer, key, &exit_code) || exit_code < INT_MIN ||
+	    exit_code > INT_MAX)
+		return false;
+	result->has_exit_code = true;
+	result->exit_code = (int) exit_code;
+	return true;
 }

@@ -11,6 +11,7 @@
 #ifndef SBX_SCRIPT_H
 #define SBX_SCRIPT_H
 
+#include "net/json.h"
 #include "net/op.h"
 #include "providers/provider.h"
 
@@ -18,8 +19,9 @@
 
 /*
  * Files beside a script begin so, and go on with its run id.  The one without a suffix
- * names the script's process while it runs.  Those of a background script: ".out",
- * ".err"; and links, which are there with what they say or not at all: ".claim" to the
+ * names the script's process while it runs; ".sh" is a text too long for an argument.
+ * What a script writes goes to ".out" and ".err", unless the provider takes it.  Those of
+ * a background script alone are links, which are there with what they say or not at all: ".claim" to the
  * fingerprint of the script that has the run id, ".once" to the process that has begun
  * its text, ".exit" to the exit code.
  */
@@ -44,6 +46,27 @@ extern const char *sbx_script_text(SbxArena *arena, const SbxRunInput *input);
  * colon, the exit code, and a byte 02.
  */
 extern const char *sbx_script_marked_text(SbxArena *arena, const SbxRunInput *input);
+
+/*
+ * The same for a provider that cannot end a command: when the input's time is over the
+ * text kills the script and all of its group itself, and says so.  What the script leaves
+ * in the background does not hold the streams open.
+ */
+extern const char *sbx_script_bounded_text(SbxArena *arena, const SbxRunInput *input);
+
+/* Is that what it says? */
+extern bool sbx_script_ran_out_of_time(SbxArena *arena, const SbxRunResult *result,
+                                       const char *run_id);
+
+/*
+ * A text that is too long for an argument goes through a file, which removes itself: the
+ * path, what to write there, and the text that runs it.
+ */
+extern bool sbx_script_is_long(const char *text);
+extern const char *sbx_script_stored_path(SbxArena *arena, const char *run_id);
+extern const char *
+sbx_script_stored_text(SbxArena *arena, const char *run_id, const char *text);
+extern const char *sbx_script_source_text(SbxArena *arena, const char *run_id);
 
 /*
  * The same as the first for a script that nobody waits for: what it writes and its exit
@@ -164,5 +187,19 @@ extern size_t sbx_script_append(SbxArena *arena, SbxScriptStream *stream,
 extern void sbx_script_join(SbxArena *arena, SbxScriptOutput *output);
 
 extern void sbx_script_store(const SbxScriptOutput *output, SbxRunResult *result);
+
+/* --- an answer that holds a result as JSON --------------------------------- */
+
+/*
+ * Copy one stream out of it; false when it is not there.  If a part of it was cut off
+ * before, that stays known.
+ */
+extern bool
+sbx_script_take_stream(SbxArena *arena, const json_t *answer, const char *key,
+                       size_t maximum, SbxScriptStream *stream);
+
+/* Absent or null is an unknown outcome; false = it is of another type. */
+extern bool
+sbx_script_take_exit_code(const json_t *answer, const char *key, SbxRunResult *result);
 
 #endif /* SBX_SCRIPT_H */

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Waiting for a sandbox: fast while it is likely, then ever slower. */
 #define POLL_MS      100
@@ -339,6 +340,19 @@ sbx_steps_copy_string(SbxOp *op, const json_t *object, const char *key)
 	const char *text = sbx_json_string(object, key);
 
 	return text != NULL ? sbx_arena_strdup(&op->arena, text) : NULL;
+}
+
+const char *
+sbx_steps_time_text(SbxOp *op, int64_t seconds)
+{
+	time_t time = (time_t) seconds;
+	struct tm parts;
+
+	if (gmtime_r(&time, &parts) == NULL || parts.tm_year < 70 || parts.tm_year > 8099)
+		return NULL;
+	return sbx_arena_printf(&op->arena, "%04d-%02d-%02dT%02d:%02d:%02dZ",
+	                        parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
+	                        parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
 /* A value that is no text is no label of ours; it is left out. */

@@ -106,6 +106,9 @@ extern bool sbx_steps_valid_id(const char *id);
 /* NULL when a text is not UTF-8, or memory is short; the caller owns it. */
 extern json_t *sbx_steps_json_pairs(const SbxPair *pairs, int count);
 
+/* Seconds since 1970 as ISO 8601; NULL = a year that nobody means, or no memory. */
+extern const char *sbx_steps_time_text(SbxOp *op, int64_t seconds);
+
 /* Whose is what was found under the unique name? */
 typedef enum SbxOwner
 {

@@ -17,6 +17,10 @@ our @EXPORT = qw(kinds kind_settings kind_credential kind_script kind_expected r
 # the path, as a pattern, of the request that runs a script.  expected: of the fault matrix,
 # by "operation, fault", where this kind differs from others; say why.
 my %kind = (
+	agent37 => {
+		settings => sub { (apiUrl => "$_[0]/agent37", instanceUrl => "$_[0]/agent37-instance") },
+		script => '*/exec',
+	},
 	daytona => {
 		settings => sub { (apiUrl => "$_[0]/daytona/api") },
 		script => '*/exec',

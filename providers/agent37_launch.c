@@ -1,0 +1,229 @@
+/*
+ * agent37_launch.c
+ *		Making an Agent37 instance.
+ */
+#include <string.h>
+
+#include "providers/agent37.h"
+
+/*
+ * Measured: 13 s on a warm host.  A cold one takes minutes, and who gives up earlier has
+ * an instance without an id: the provider goes on.
+ */
+#define AGENT37_CREATE_TIMEOUT_MS (300 * 1000)
+
+#define AGENT37_NAME_MAX      60
+#define AGENT37_ENV_MAX       32
+#define AGENT37_ENV_VALUE_MAX 4096
+
+/* --- what it is asked for --------------------------------------------------- */
+
+static size_t
+agent37_characters(const char *text)
+{
+	size_t count = 0;
+
+	for (; *text != '\0'; text++)
+		count += ((unsigned char) *text & 0xC0) != 0x80;
+	return count;
+}
+
+static bool
+agent37_is_reserved(const char *name)
+{
+	static const char *const names[] = {
+	    "AGENT37_INSTANCE_ID",   "AGENT37_RUNTIME_IMAGE_REF",
+	    "AGENT37_AGENT_TYPE",    "AGENT37_GATEWAY_PORT",
+	    "OPENCLAW_GATEWAY_PORT", "OPENCLAW_CONTROL_UI_INSTANCE_ORIGIN"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	{
+		if (strcmp(names[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The provider refuses any other; a script may have them. */
+static bool
+agent37_valid_env(const SbxPair *env, int count)
+{
+	for (int i = 0; i < count; i++)
+	{
+		const char *key = env[i].key;
+
+		if (*key < 'A' || *key > 'Z' ||
+		    key[strspn(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] != '\0' ||
+		    agent37_is_reserved(key) ||
+		    agent37_characters(env[i].value) > AGENT37_ENV_VALUE_MAX)
+			return false;
+	}
+	return count <= AGENT37_ENV_MAX;
+}
+
+static int
+agent37_set_size(json_t *body, const SbxFieldValue *settings)
+{
+	static const struct
+	{
+		int setting;
+		const char *key;
+	} sizes[] = {{AGENT37_SET_CPU, "cpu"},
+	             {AGENT37_SET_MEMORY, "memory"},
+	             {AGENT37_SET_DISK, "disk"}};
+	json_t *resources = sbx_json_new_object();
+	int failed = 0;
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+	{
+		const SbxFieldValue *value = &settings[sizes[i].setting];
+
+		if (value->is_set)
+			failed |= json_object_set_new(resources, sizes[i].key,
+			                              json_integer(value->integer));
+	}
+	if (json_object_size(resources) > 0)
+		failed |= json_object_set(body, "resources", resources);
+	json_decref(resources);
+	return failed;
+}
+
+/* What is not configured is left out: null is no value there. */
+static int
+agent37_set_configured(json_t *body, const SbxFieldValue *settings)
+{
+	const SbxFieldValue *template = &settings[AGENT37_SET_TEMPLATE];
+	const SbxFieldValue *type = &settings[AGENT37_SET_TYPE];
+	const SbxFieldValue *sleep = &settings[AGENT37_SET_AUTO_SLEEP];
+	const SbxFieldValue *idle = &settings[AGENT37_SET_IDLE_TIMEOUT];
+	int failed = 0;
+
+	if (template->is_set)
+		failed |= json_object_set_new(body, "template", json_string(template->text));
+	failed |= agent37_set_size(body, settings);
+	if (type->is_set)
+		failed |= json_object_set_new(body, "type", json_string(type->text));
+	if (sleep->is_set)
+		failed |= json_object_set_new(body, "auto_sleep", json_boolean(sleep->boolean));
+	if (idle->is_set)
+		failed |= json_object_set_new(body, "idle_timeout_seconds",
+		                              json_integer(idle->integer));
+	return failed;
+}
+
+/* The name is for people; the metadata with our id is what finds it again. */
+static json_t *
+agent37_create_body(const SbxFieldValue *settings, const SbxLaunchInput *input)
+{
+	json_t *body = sbx_json_new_object();
+	int failed = agent37_set_configured(body, settings);
+
+	if (input->unique_name != NULL && strlen(input->unique_name) <= AGENT37_NAME_MAX)
+		failed |= json_object_set_new(body, "name", json_string(input->unique_name));
+	if (input->label_count > 0)
+		failed |= json_object_set_new(
+		    body, "metadata", sbx_steps_json_pairs(input->labels, input->label_count));
+	if (input->env_count > 0)
+		failed |= json_object_set_new(
+		    body, "env", sbx_steps_json_pairs(input->env, input->env_count));
+	if (failed == 0 && body != NULL)
+		return body;
+	json_decref(body);
+	return NULL;
+}
+
+/* --- the steps -------------------------------------------------------------- */
+
+typedef struct SbxAgent37Launch
+{
+	SbxAgent37Wait wait; /* first */
+	const char *body;
+} SbxAgent37Launch;
+
+static SbxStep agent37_launch_start;
+static SbxStep agent37_launch_created;
+static SbxStep agent37_launch_refuse_env;
+
+SbxOp *
+sbx_agent37_launch(const SbxAccount *account, const SbxLaunchInput *input)
+{
+	const SbxFieldValue *limit = &account->settings[AGENT37_SET_CREATE_TIMEOUT];
+	int64_t timeout_ms =
+	    limit->is_set ? limit->integer * 1000 : AGENT37_CREATE_TIMEOUT_MS;
+	SbxOp *op =
+	    sbx_agent37_make_op(account, "launch", agent37_launch_start,
+	                        sizeof(SbxAgent37Launch), AGENT37_ARENA_SMALL, timeout_ms);
+	SbxAgent37Launch *launch;
+	json_t *body;
+
+	if (op == NULL)
+		return NULL;
+	launch = op->state;
+	launch->wait.state.steps.allocation = SBX_ALLOCATION_NONE;
+	body = agent37_create_body(account->settings, input);
+	if (body != NULL)
+		launch->body = sbx_json_print(&op->arena, body);
+	json_decref(body);
+	if (body == NULL || input->create_timeout_ms > 0)
+		launch->wait.state.steps.step = sbx_steps_refuse;
+	else if (!agent37_valid_env(input->env, input->env_count))
+		launch->wait.state.steps.step = agent37_launch_refuse_env;
+	return sbx_steps_made(op);
+}
+
+static SbxOpWant
+agent37_launch_refuse_env(SbxOp *op)
+{
+	return sbx_steps_fail(op, SBX_PHASE_NONE, "ENV_NOT_SUPPORTED");
+}
+
+static SbxOpWant
+agent37_launch_start(SbxOp *op)
+{
+	SbxAgent37Launch *launch = op->state;
+	SbxOpWant want = sbx_agent37_send(op, "POST", launch->wait.state.instances_url,
+	                                  launch->body, agent37_launch_created);
+
+	op->request.timeout_ms = 0;
+	return want;
+}
+
+static SbxOpWant
+agent37_launch_refused(SbxOp *op)
+{
+	SbxSteps *steps = op->state;
+	const char *code = sbx_agent37_error_code(op, &steps->allocation);
+
+	if (!steps->acted)
+		steps->allocation = SBX_ALLOCATION_NONE;
+	return sbx_steps_fail_response(op, code);
+}
+
+/* It runs when this is answered, and takes commands a moment later. */
+static SbxOpWant
+agent37_launch_created(SbxOp *op)
+{
+	SbxAgent37Launch *launch = op->state;
+	SbxSteps *steps = op->state;
+	json_t *instance;
+	const char *id;
+	bool runs;
+
+	steps->acted = sbx_steps_may_have_arrived(op);
+	if (!sbx_steps_is_success(op))
+		return agent37_launch_refused(op);
+	instance = sbx_steps_object(op, false);
+	id = sbx_json_string(instance, "id");
+	if (!sbx_steps_valid_id(id))
+	{
+		/* Something was made that we cannot name: only its metadata finds it. */
+		json_decref(instance);
+		return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
+	}
+	steps->allocation = SBX_ALLOCATION_MADE;
+	sbx_agent37_point_at(op, id);
+	runs = sbx_agent37_state(instance) == SBX_STATE_STARTED;
+	launch->wait.facts = sbx_agent37_facts(op, instance);
+	json_decref(instance);
+	return runs ? sbx_agent37_ready_probe(op) : sbx_agent37_ready_look(op);
+}

@@ -1,0 +1,51 @@
+/*
+ * agent37_look.c
+ *		Looking at one Agent37 instance.
+ */
+#include "providers/agent37.h"
+
+#define AGENT37_GET_TIMEOUT_MS (10 * 1000)
+
+static SbxStep agent37_get_start;
+static SbxStep agent37_get_answered;
+
+SbxOp *
+sbx_agent37_get(const SbxAccount *account, const SbxTarget *target)
+{
+	SbxOp *op =
+	    sbx_agent37_make_op(account, "get", agent37_get_start, sizeof(SbxAgent37State),
+	                        AGENT37_ARENA_SMALL, AGENT37_GET_TIMEOUT_MS);
+
+	if (op == NULL)
+		return NULL;
+	sbx_agent37_set_target(op, target);
+	return sbx_steps_made(op);
+}
+
+static SbxOpWant
+agent37_get_start(SbxOp *op)
+{
+	return sbx_agent37_look(op, agent37_get_answered);
+}
+
+/* "No such instance" is an answer to the question, not a failure to ask it. */
+static SbxOpWant
+agent37_get_answered(SbxOp *op)
+{
+	json_t *instance;
+	SbxSandboxFacts *facts;
+
+	if (op->response.status == 404)
+	{
+		facts = sbx_arena_alloc(&op->arena, sizeof(*facts));
+		if (facts != NULL)
+			facts->state = SBX_STATE_GONE;
+		return sbx_op_succeed(op, facts);
+	}
+	instance = sbx_agent37_take_instance(op);
+	if (instance == NULL)
+		return SBX_OP_WANT_NOTHING;
+	facts = sbx_agent37_facts(op, instance);
+	json_decref(instance);
+	return sbx_op_succeed(op, facts);
+}
