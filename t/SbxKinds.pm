@@ -10,16 +10,18 @@ use warnings;
 use Exporter 'import';
 use JSON::PP;
 
-our @EXPORT = qw(kinds kind_settings kind_credential kind_script kind_expected register_kinds give_keys);
+our @EXPORT = qw(kinds kind_settings kind_credential kind_script kind_output kind_expected register_kinds give_keys);
 
 # settings: of a registration, for the address of an emulator.  long_life: those with which
-# a sandbox outlives any test.  credential: for a key, where it is more than that.  script:
-# the path, as a pattern, of the request that runs a script.  expected: of the fault matrix,
+# a sandbox outlives any test.  keeps: those with which it outlives a stop.  credential: for a
+# key, where it is more than that.  script: the path, as a pattern, of the request that runs a
+# script.  output: bytes of it that arrive whole, if less than 1 MiB.  expected: of the fault matrix,
 # by "operation, fault", where this kind differs from others; say why.
 my %kind = (
 	agent37 => {
 		settings => sub { (apiUrl => "$_[0]/agent37", instanceUrl => "$_[0]/agent37-instance") },
 		script => '*/exec',
+		output => 512_000,
 	},
 	daytona => {
 		settings => sub { (apiUrl => "$_[0]/daytona/api") },
@@ -44,7 +46,9 @@ sub kind_settings
 {
 	my ($kind, $url, %more) = @_;
 
-	return $json->encode({ $kind{$kind}{settings}->($url), %{ $kind{$kind}{long_life} // {} }, %more });
+	return $json->encode({
+		$kind{$kind}{settings}->($url),
+		(map { %{ $kind{$kind}{$_} // {} } } qw(long_life keeps)), %more });
 }
 
 # kind_credential(kind, key): what sbx_set_credential takes.
@@ -55,6 +59,7 @@ sub kind_credential
 	return $kind{$kind}{credential} ? $json->encode($kind{$kind}{credential}->($key)) : $key;
 }
 
+sub kind_output { return $kind{ $_[0] }{output} // 1 << 20 }
 sub kind_script { return $kind{ $_[0] }{script} }
 sub kind_expected { return $kind{ $_[0] }{expected}{ $_[1] } }
 
