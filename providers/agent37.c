@@ -117,6 +117,7 @@ const SbxProviderKind sbx_kind_agent37 = {
     /* Giving up a create stops nothing, and leaves an instance without an id. */
     .launch_create_timeout = false,
     .max_labels = -1,
+    .max_script_ms = AGENT37_SCRIPT_MAX_MS,
     .check_settings = agent37_check_settings,
     .launch = sbx_agent37_launch,
     .get = sbx_agent37_get,

@@ -11,6 +11,9 @@
 /* First arena block of most operations: enough for the smaller ones. */
 #define AGENT37_ARENA_SMALL 4096
 
+/* So much of the 280 s after which the provider gives up on a command is the script's. */
+#define AGENT37_SCRIPT_MAX_MS (270 * 1000)
+
 /* --- declarations --------------------------------------------------------- */
 
 /* Indexes into the settings, in the order of sbx_agent37_settings. */

@@ -251,7 +251,8 @@ typedef struct SbxProviderKind
 	bool detached_launch;       /* can return before the sandbox is ready */
 	bool launch_env;            /* environment variables can be given at launch */
 	bool launch_create_timeout; /* so can a time limit for the create */
-	int max_labels; /* on one sandbox, the router's included; -1 = no limit */
+	int max_labels;        /* on one sandbox, the router's included; -1 = no limit */
+	int64_t max_script_ms; /* no script that is waited for lives longer; 0 = no limit */
 
 	/*
 	 * Settings that are right one by one can be wrong together.  Returns the

@@ -138,6 +138,7 @@ sub expected
 
 	return 'works' if $cell->{group} eq 'harmless';
 	return kind_expected($cell->{kind}, "$cell->{operation}, $cell->{fault}")
+	  // kind_expected($cell->{kind}, "$cell->{operation}, $cell->{group}")
 	  // $table->{ $cell->{fault} } // $table->{ $cell->{group} } // 'fails';
 }
 

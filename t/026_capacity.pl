@@ -135,7 +135,7 @@ $sbx->http('PUT', 'key', "/sandbox/$stopped/labels", { labels => { workspace => 
 	is($summary->{totals}{memory}{level}, 'warning', 'summary: level');
 	is_deeply($summary->{states}, { started => 2, stopped => 1 }, 'summary: states');
 	is_deeply([ map { $_->{id} } @{ $summary->{workspace}{sandboxes} } ], [$stopped], 'summary: one workspace');
-	is($s->query(q{SELECT sbx_daytona_capacity('box')})->sqlstate, '0A000', 'must fire: another kind has none');
+	is($s->query(q{SELECT sbx_daytona_capacity('box')})->sqlstate, 'SB012', 'must fire: another kind has none');
 	is($s->query(q{SELECT sbx_daytona_capacity('nobody')})->sqlstate, 'SB013', 'must fire: nor has an unknown pool');
 	$sbx->fault(op => 'list', action => 'status', status => 403);
 	my $refused = $s->query(q{SELECT sbx_daytona_capacity('eu')});

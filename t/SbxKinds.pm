@@ -15,13 +15,25 @@ our @EXPORT = qw(kinds kind_settings kind_credential kind_script kind_output kin
 # settings: of a registration, for the address of an emulator.  long_life: those with which
 # a sandbox outlives any test.  keeps: those with which it outlives a stop.  credential: for a
 # key, where it is more than that.  script: the path, as a pattern, of the request that runs a
-# script.  output: bytes of it that arrive whole, if less than 1 MiB.  expected: of the fault matrix,
-# by "operation, fault", where this kind differs from others; say why.
+# script.  output: bytes of it that arrive whole, if less than 1 MiB.  expected: of the fault
+# matrix, by "operation, fault" or "operation, group of faults", where this kind differs from
+# others; say why.
 my %kind = (
 	agent37 => {
 		settings => sub { (apiUrl => "$_[0]/agent37", instanceUrl => "$_[0]/agent37-instance") },
 		script => '*/exec',
 		output => 512_000,
+		expected => {
+			# A file is asked for again: what is in front of an instance says such things
+			# while the program behind it starts.  The answer to an upload says its size.
+			'download, trouble' => 'works',
+			'upload, trouble' => 'works',
+			'upload, nonsense' => 'fails',
+
+			# The answer of a script has time to arrive, and its first text is the output.
+			'run, slow' => 'works',
+			'run, nul' => 'answers',
+		},
 	},
 	daytona => {
 		settings => sub { (apiUrl => "$_[0]/daytona/api") },

@@ -100,7 +100,7 @@ read_inventory(const SbxProvider *provider, int64 timeout_ms)
  * sbx_daytona_capacity(provider text, workspace text, timeout interval) returns jsonb
  *		sbx_summarize_daytona_capacity() of the account's sandboxes now and the limits of
  *		its registration; timeout is for the whole listing (5 s).
- *		Errors: SB008 the listing cannot be read, SB011, 0A000 not a Daytona provider,
+ *		Errors: SB008 the listing cannot be read, SB011, SB012 not a Daytona provider,
  *		SB013 unknown provider, SB001 timeout.
  */
 PG_FUNCTION_INFO_V1(sbx_daytona_capacity);

@@ -55,6 +55,8 @@ open_sandbox(void *arg)
 	SbxMember *member = arg;
 
 	sbx_sandbox_open(member->id, &member->sandbox);
+	if (member->work->check != NULL)
+		member->work->check(&member->sandbox, member->work->arg);
 }
 
 /* Tell what came of it, and forget it. */
@@ -173,6 +175,7 @@ sbx_many_run(ArrayType *array, const SbxManyWork *work)
 		for (int i = 0; i < count; i++)
 		{
 			members[i].id = ids[first + i];
+			members[i].work = work;
 			members[i].number = first + i;
 		}
 		run_batch(members, count, work, &progress);

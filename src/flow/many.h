@@ -13,6 +13,7 @@ typedef struct SbxMember
 {
 	char *id; /* as it was given */
 	SbxSandbox sandbox;
+	const struct SbxManyWork *work;
 	int number; /* its place among the ids, from 0 */
 	SbxOp *op;
 	MemoryContext context;  /* what is its own, "op" included */
@@ -24,6 +25,9 @@ typedef struct SbxManyWork
 {
 	/* The operation for one; NULL means out of memory. */
 	SbxOp *(*make)(SbxSandbox *sandbox, void *arg);
+
+	/* Raises when this one cannot be asked for it; may be NULL. */
+	void (*check)(const SbxSandbox *sandbox, void *arg);
 
 	/* What came of it; everything of the member is gone afterwards. */
 	void (*take)(SbxMember *member, void *arg);
@@ -44,7 +48,8 @@ typedef struct SbxManyWork
 extern void sbx_many_try(SbxMember *member, void (*body)(void *member));
 
 /*
- * Do it with every id, a hundred of them at once.  What goes wrong with one is its own error and does not touch the others.
+ * Do it with every id, a hundred of them at once.  What goes wrong with one is its own
+ * error and does not touch the others.
  * Raises SB001 for a NULL among the ids, what the server raises (cancel, timeouts), and
  * what take raises: that ends the call for all.
  */

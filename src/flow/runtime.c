@@ -296,7 +296,7 @@ PG_FUNCTION_INFO_V1(sbx_destroy_many);
 Datum
 sbx_destroy_many(PG_FUNCTION_ARGS)
 {
-	SbxManyWork work = {make_destroy, put_destroyed, fcinfo->resultinfo};
+	SbxManyWork work = {make_destroy, NULL, put_destroyed, fcinfo->resultinfo};
 	SbxCall call;
 
 	sbx_session_begin(&call);

@@ -30,10 +30,18 @@ void
 sbx_sandbox_check_supported(const SbxProviderKind *kind, bool supported,
                             const char *function)
 {
-	if (!supported)
-		ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-		                errmsg("provider kind \"%s\" does not support %s", kind->name,
-		                       function)));
+	StringInfoData detail;
+
+	if (supported)
+		return;
+	sbx_detail_open(&detail);
+	sbx_detail_text(&detail, "kind", kind->name);
+	sbx_detail_text(&detail, "function", function);
+	sbx_detail_close(&detail);
+	ereport(ERROR,
+	        (errcode(SBX_ERRCODE_OPERATION_UNSUPPORTED),
+	         errmsg("provider kind \"%s\" does not support %s", kind->name, function),
+	         errdetail_internal("%s", detail.data)));
 }
 
 /* A start may have made the sandbox anew, under another id. */

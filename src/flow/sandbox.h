@@ -21,7 +21,7 @@ typedef struct SbxSandbox
 extern void sbx_sandbox_open(const char *id, SbxSandbox *sandbox);
 
 /*
- * Raises 0A000 unless the kind has the operation.  function is e.g. "sbx_start()".
+ * Raises SB012 unless the kind has the operation.  function is e.g. "sbx_start()".
  */
 extern void sbx_sandbox_check_supported(const SbxProviderKind *kind, bool supported,
                                         const char *function);

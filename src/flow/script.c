@@ -11,12 +11,16 @@
 #include "flow/sandbox.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "observe/error.h"
 #include "tcop/utility.h"
 #include "utils/builtins.h"
 #include "utils/jsonb.h"
 
 /* Lifetime of a script when the caller gives none: half an hour. */
 #define DEFAULT_SCRIPT_MS (30 * 60 * 1000)
+
+/* Stands for a lifetime that the caller leaves to us until the kind is known. */
+#define LONGEST_SCRIPT 0
 
 /* Time to start one in the background; it runs on its own then. */
 #define DEFAULT_START_MS (30 * 1000)
@@ -89,6 +93,32 @@ script_input(FunctionCallInfo fcinfo, int64 default_ms, SbxRunInput *input)
 	input->max_stream = sbx_session_max_script_output();
 }
 
+/*
+ * A script that is waited for lives as long as was asked for, or else as long as can be;
+ * a provider that ends it earlier is not asked at all.
+ */
+static void
+bound_script(const SbxSandbox *sandbox, SbxRunInput *input)
+{
+	int64 longest = sandbox->kind->max_script_ms;
+	StringInfoData detail;
+
+	if (input->timeout_ms == LONGEST_SCRIPT)
+		input->timeout_ms =
+		    longest > 0 ? Min(longest, DEFAULT_SCRIPT_MS) : DEFAULT_SCRIPT_MS;
+	if (longest == 0 || input->timeout_ms <= longest)
+		return;
+	sbx_detail_open(&detail);
+	sbx_detail_text(&detail, "kind", sandbox->kind->name);
+	sbx_detail_raw(&detail, "longestMs", psprintf(INT64_FORMAT, longest));
+	sbx_detail_close(&detail);
+	ereport(ERROR, (errcode(SBX_ERRCODE_OPERATION_UNSUPPORTED),
+	                errmsg("provider kind \"%s\" does not support scripts of more than "
+	                       "%d seconds",
+	                       sandbox->kind->name, (int) (longest / 1000)),
+	                errdetail_internal("%s", detail.data)));
+}
+
 static char *
 new_run_id(void)
 {
@@ -116,14 +146,15 @@ stream_values(const SbxRunResult *result, Datum *values)
  *				  session text) returns record
  *		Runs the script in a shell of its own and waits for its end.  A non-zero
  *		exit code is a result.  timeout is the lifetime of the script (from 1 ms to
- *		a day, NULL = 30 min): when it is over the script is killed and the call
- *		fails.  session: the working directory and the exported variables that
+ *		a day, NULL = 30 min, or what the provider can do): when it is over the
+ *		script is killed and the call fails.  session: the working directory and the exported variables that
  *		the last run of that name in this sandbox left are there again; env and
  *		cwd of this call come after them.
  *
  *		Errors: SB001 invalid argument, SB008 the provider failed or the script
  *		ran out of time (DETAIL code TIMEOUT), SB010 unknown sandbox, SB011 no
- *		credential, 25006 read-only transaction or recovery.
+ *		credential, SB012 timeout is longer than the provider lets a script run,
+ *		25006 read-only transaction or recovery.
  */
 PG_FUNCTION_INFO_V1(sbx_run_script);
 Datum
@@ -141,10 +172,11 @@ sbx_run_script(PG_FUNCTION_ARGS)
 		PG_RETURN_NULL();
 	sbx_session_begin(&call);
 	sbx_session_refuse_effects("sbx_run_script()");
-	script_input(fcinfo, DEFAULT_SCRIPT_MS, &input);
+	script_input(fcinfo, LONGEST_SCRIPT, &input);
 	input.session = sbx_call_session_name(fcinfo, 5, "session");
 	input.run_id = new_run_id();
 	sbx_sandbox_open(text_to_cstring(PG_GETARG_TEXT_PP(0)), &sandbox);
+	bound_script(&sandbox, &input);
 	op = sandbox.kind->run_script(&sandbox.access.account, &sandbox.target, &input);
 	result = sbx_sandbox_run(&sandbox, op)->result;
 
@@ -172,10 +204,19 @@ make_script(SbxSandbox *sandbox, void *arg)
 	SbxRunInput input = ((ManyScripts *) arg)->input;
 
 	input.run_id = new_run_id();
+	bound_script(sandbox, &input);
 
 	/* cppcheck-suppress returnDanglingLifetime ; operations copy what they need */
 	return sandbox->kind->run_script(&sandbox->access.account, &sandbox->target,
 	                                 &input);
+}
+
+static void
+check_script(const SbxSandbox *sandbox, void *arg)
+{
+	SbxRunInput input = ((ManyScripts *) arg)->input;
+
+	bound_script(sandbox, &input);
 }
 
 static void
@@ -220,7 +261,8 @@ Datum
 sbx_run_script_many(PG_FUNCTION_ARGS)
 {
 	ManyScripts scripts;
-	SbxManyWork work = {make_script, put_script, &scripts, .at_once = true};
+	SbxManyWork work = {make_script, check_script, put_script, &scripts,
+	                    .at_once = true};
 	SbxCall call;
 
 	sbx_session_begin(&call);
@@ -228,7 +270,7 @@ sbx_run_script_many(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	if (PG_ARGISNULL(0))
 		sbx_call_refuse("ids", SBX_REASON_MISSING);
-	script_input(fcinfo, DEFAULT_SCRIPT_MS, &scripts.input);
+	script_input(fcinfo, LONGEST_SCRIPT, &scripts.input);
 	scripts.input.session = sbx_call_session_name(fcinfo, 5, "session");
 	scripts.rows = sbx_row_sort_begin((ReturnSetInfo *) fcinfo->resultinfo);
 	sbx_many_run(PG_GETARG_ARRAYTYPE_P(0), &work);
