@@ -39,23 +39,15 @@ sub transcript
 	return mask($printed);
 }
 
-# Does a kind know scripts that nobody waits for?
-sub has_background
-{
-	my ($kind) = @_;
-
-	return $sbx->node->safe_psql('postgres',
-		"SELECT 'startScript' = ANY (operations) FROM sbx_provider_kinds() WHERE kind = '$kind'") eq 't';
-}
-
-is(join(' ', grep { has_background($_) } kinds()), 'daytona e2b', 'these kinds know scripts in the background');
+my $session = $sbx->session;
+is(join(' ', grep { kind_knows($session, $_, 'startScript') } kinds()), 'daytona e2b', 'these kinds know scripts in the background');
 foreach my $kind (kinds())
 {
 	my $settings = kind_settings($kind, $sbx->url);
 	my $printed = transcript($kind, $settings, kind_credential($kind, 'key-of-the-scenario'));
 
 	my $wanted = $expected;
-	$wanted =~ s/^-- A script in the background\n.*?(?=^-- )//ms unless has_background($kind);
+	$wanted =~ s/^-- A script in the background\n.*?(?=^-- )//ms unless kind_knows($session, $kind, 'startScript');
 	is($printed, $wanted, "$kind: prints what is expected");
 	is(scalar(my @left = $sbx->alive), 0, "$kind: nothing is left");
 	unlike($printed, qr/\Q$settings\E|key-of-the-scenario/, "$kind: no key is printed");

@@ -10,7 +10,7 @@ use warnings;
 use Exporter 'import';
 use JSON::PP;
 
-our @EXPORT = qw(kinds kind_settings kind_credential kind_script kind_output kind_expected register_kinds give_keys);
+our @EXPORT = qw(kinds kind_settings kind_credential kind_script kind_output kind_expected kind_knows register_kinds give_keys);
 
 # settings: of a registration, for the address of an emulator.  long_life: those with which
 # a sandbox outlives any test.  keeps: those with which it outlives a stop.  credential: for a
@@ -73,6 +73,15 @@ sub kind_credential
 
 sub kind_output { return $kind{ $_[0] }{output} // 1 << 20 }
 sub kind_script { return $kind{ $_[0] }{script} }
+
+# kind_knows(session, kind, operation): does it have that operation at all?
+sub kind_knows
+{
+	my ($session, @asked) = @_;
+
+	return $session->value('SELECT $2 = ANY (operations) FROM sbx_provider_kinds() WHERE kind = $1', @asked) eq 't';
+}
+
 sub kind_expected { return $kind{ $_[0] }{expected}{ $_[1] } }
 
 # register_kinds(session, address): a pool for each kind, with its name.
