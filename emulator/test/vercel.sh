@@ -9,7 +9,7 @@ vercel()
 {
 	: >"$work/body"
 	code=$(curl -sS -m "${limit:-60}" -o "$work/body" -D "$work/headers" -w '%{http_code}' \
-		-H "Authorization: Bearer ${key:-key-one}" -H 'Content-Type: application/json' \
+		-H "Authorization: Bearer ${key:-key-one}" -H "Content-Type: ${type:-application/json}" \
 		"${@:2}" "$(v_address "$1")" 2>"$work/curl")
 	curl=$?
 	body=$(tr -d '\0' <"$work/body")
