@@ -1,0 +1,5 @@
+#include "unit.h"
+void
+test_agent37_destroy(void)
+{
+}
