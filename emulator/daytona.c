@@ -13,7 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-DaytonaConfig daytona_config = {.minute = 60000};
+#include "settings.h"
+
+#define MINUTE_MS 60000
+
+DaytonaConfig daytona_config = {.minute = MINUTE_MS};
 EmuQuota daytona_quota = EMU_NO_QUOTA;
 
 static const char *
@@ -111,33 +115,18 @@ daytona_refuse_format(EmuRequest *request, int status, const char *format, ...)
 	daytona_refuse(request, status, message);
 }
 
-/* NULL without a usable Authorization header. */
-const char *
-daytona_key(EmuRequest *request)
-{
-	const char *value = emu_request_header(request, "Authorization");
-
-	if (value == NULL || strncasecmp(value, "Bearer ", 7) != 0 || value[7] == '\0')
-		return NULL;
-	return value + 7;
-}
-
 /* Answers 400 itself and returns NULL if there is no JSON object. */
 json_t *
 daytona_body(EmuRequest *request)
 {
-	json_error_t error;
-	json_t *body;
+	EmuText problem = {0};
+	json_t *body = emu_request_object(request, &problem);
 
-	if (request->body.length == 0)
-		return json_object();
-	body = json_loadb(request->body.data, request->body.length, JSON_ALLOW_NUL, &error);
-	if (json_is_object(body))
-		return body;
-	daytona_refuse_format(request, 400, "the body is not a JSON object%s%s",
-	                      body == NULL ? ": " : "", body == NULL ? error.text : "");
-	json_decref(body);
-	return NULL;
+	if (body == NULL)
+		daytona_refuse_format(request, 400, "the body is not a JSON object: %s",
+		                      problem.data);
+	emu_text_free(&problem);
+	return body;
 }
 
 /*
@@ -214,24 +203,14 @@ classify_toolbox(EmuRequest *request, const char *path)
 	return operation;
 }
 
-/* Returns what follows the prefix and a slash, NULL if that is not there. */
-static const char *
-path_below(const char *path, const char *prefix)
-{
-	size_t length = strlen(prefix);
-
-	return strncmp(path, prefix, length) == 0 && path[length] == '/' ? path + length + 1
-	                                                                 : NULL;
-}
-
 static EmuOperation
 daytona_classify(EmuRequest *request)
 {
-	const char *rest = path_below(request->path, DAYTONA_API);
+	const char *rest = emu_path_below(request->path, DAYTONA_API);
 
 	if (rest != NULL)
 		return classify_control(request->method, rest);
-	rest = path_below(request->path, DAYTONA_TOOLBOX);
+	rest = emu_path_below(request->path, DAYTONA_TOOLBOX);
 	return rest != NULL ? classify_toolbox(request, rest) : EMU_OP_OTHER;
 }
 
@@ -249,9 +228,9 @@ answer_dashboard(EmuRequest *request)
 static void
 daytona_handle(EmuRequest *request)
 {
-	if (path_below(request->path, DAYTONA_API) != NULL)
+	if (emu_path_below(request->path, DAYTONA_API) != NULL)
 		daytona_control_handle(request);
-	else if (path_below(request->path, DAYTONA_TOOLBOX) != NULL)
+	else if (emu_path_below(request->path, DAYTONA_TOOLBOX) != NULL)
 		daytona_toolbox_handle(request);
 	else
 		answer_dashboard(request);
@@ -261,57 +240,35 @@ daytona_handle(EmuRequest *request)
  * Settings
  */
 
-static const struct
-{
-	const char *name;
-	int64_t *place;
-} settings[] = {
-    {"delayMs", &daytona_config.hold_create},
-    {"startDelayMs", &daytona_config.start_delay},
-    {"stopDelayMs", &daytona_config.stop_delay},
-    {"deleteConflictMs", &daytona_config.delete_conflict},
-    {"slowDestroyMs", &daytona_config.slow_destroy},
-    {"listLagMs", &daytona_config.list_lag},
-    {"minuteMs", &daytona_config.minute},
+static const EmuSetting settings[] = {
+    {.name = "delayMs", .number = &daytona_config.hold_create},
+    {.name = "startDelayMs", .number = &daytona_config.start_delay},
+    {.name = "stopDelayMs", .number = &daytona_config.stop_delay},
+    {.name = "deleteConflictMs", .number = &daytona_config.delete_conflict},
+    {.name = "slowDestroyMs", .number = &daytona_config.slow_destroy},
+    {.name = "listLagMs", .number = &daytona_config.list_lag},
+    {.name = "minuteMs", .number = &daytona_config.minute, .initial = MINUTE_MS},
+    {.name = "startError", .text = &daytona_config.start_error},
 };
+
+#define SETTING_COUNT (sizeof(settings) / sizeof(settings[0]))
 
 static bool
 daytona_config_set(const char *name, const json_t *value)
 {
-	if (strcmp(name, "startError") == 0 &&
-	    (json_is_string(value) || json_is_null(value)))
-	{
-		free(daytona_config.start_error);
-		daytona_config.start_error =
-		    json_is_string(value) ? emu_strdup(json_string_value(value)) : NULL;
-		return true;
-	}
-	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
-		if (strcmp(name, settings[i].name) == 0 && json_is_integer(value) &&
-		    json_integer_value(value) >= 0)
-		{
-			*settings[i].place = json_integer_value(value);
-			return true;
-		}
-	return false;
+	return emu_settings_set(settings, SETTING_COUNT, name, value);
 }
 
 static void
 daytona_config_reset(void)
 {
-	free(daytona_config.start_error);
-	daytona_config = (DaytonaConfig){.minute = 60000};
+	emu_settings_reset(settings, SETTING_COUNT);
 }
 
 static void
 daytona_config_show(EmuText *text)
 {
-	emu_text_add(text, "{");
-	emu_json_member(text, "provider", "daytona");
-	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
-		emu_json_member_integer(text, settings[i].name, *settings[i].place);
-	emu_json_member(text, "startError", daytona_config.start_error);
-	emu_text_add(text, "}");
+	emu_settings_show(text, emu_daytona.name, settings, SETTING_COUNT);
 }
 
 const EmuProvider emu_daytona = {

@@ -232,7 +232,8 @@ route(EmuRequest *request, EmuAccount *account, const EmuPath *path)
 void
 daytona_control_handle(EmuRequest *request)
 {
-	const char *key = daytona_key(request);
+	const char *key = emu_request_bearer(request);
+	int refusal = key != NULL ? emu_key_refusal(key) : 401;
 	EmuPath path;
 
 	emu_path_split(&path, request->path + strlen(DAYTONA_API "/"));
@@ -240,12 +241,11 @@ daytona_control_handle(EmuRequest *request)
 	/* The event socket of the client is not offered: it polls instead. */
 	if (path.count > 0 && strcmp(path.segments[0], "socket.io") == 0)
 		not_found(request);
-	else if (key == NULL || strncmp(key, "bad-", 4) == 0)
-		daytona_refuse(request, 401, "Unauthorized");
-	else if (strncmp(key, "denied-", 7) == 0)
-		daytona_refuse(request, 403, "Access denied");
-	else if (strncmp(key, "limited-", 8) == 0)
-		daytona_refuse(request, 429, "ThrottlerException: Too Many Requests");
+	else if (refusal != EMU_KEY_ACCEPTED)
+		daytona_refuse(request, refusal,
+		               refusal == 401   ? "Unauthorized"
+		               : refusal == 403 ? "Access denied"
+		                                : "ThrottlerException: Too Many Requests");
 	else
 		route(request, emu_account(&emu_daytona, key), &path);
 	emu_path_free(&path);

@@ -19,16 +19,8 @@
 
 #define BOUNDARY "DAYTONA-FILE-BOUNDARY"
 
-/* Exit codes of the reading script. */
-#define EXIT_DIRECTORY 40
-#define EXIT_DENIED    43
-#define EXIT_MISSING   44
-
 static const char write_script[] =
     "mkdir -p -- \"$(dirname -- \"$1\")\" && cat >\"$1\"";
-
-static const char read_script[] = "[ -e \"$1\" ] || exit 44; [ -d \"$1\" ] && exit 40; "
-                                  "[ -r \"$1\" ] || exit 43; exec cat -- \"$1\"";
 
 static void
 run_script(EmuRequest *request, EmuSandbox *sandbox, const char *script,
@@ -256,20 +248,20 @@ single_upload(EmuRequest *request, EmuSandbox *sandbox)
 static const char *
 read_problem(int code, int *status)
 {
-	*status = code == EXIT_MISSING ? 404 : code == EXIT_DENIED ? 403 : 400;
-	return code == EXIT_MISSING     ? "FILE_NOT_FOUND"
-	       : code == EXIT_DENIED    ? "FILE_ACCESS_DENIED"
-	       : code == EXIT_DIRECTORY ? "INVALID_FILE_PATH"
-	                                : "FILE_READ_FAILED";
+	*status = code == EMU_EXIT_MISSING ? 404 : code == EMU_EXIT_DENIED ? 403 : 400;
+	return code == EMU_EXIT_MISSING     ? "FILE_NOT_FOUND"
+	       : code == EMU_EXIT_DENIED    ? "FILE_ACCESS_DENIED"
+	       : code == EMU_EXIT_DIRECTORY ? "INVALID_FILE_PATH"
+	                                    : "FILE_READ_FAILED";
 }
 
 static const char *
 read_problem_text(int code)
 {
-	return code == EXIT_MISSING     ? "file not found"
-	       : code == EXIT_DENIED    ? "file access denied"
-	       : code == EXIT_DIRECTORY ? "path is a directory"
-	                                : "file could not be read";
+	return code == EMU_EXIT_MISSING     ? "file not found"
+	       : code == EMU_EXIT_DENIED    ? "file access denied"
+	       : code == EMU_EXIT_DIRECTORY ? "path is a directory"
+	                                    : "file could not be read";
 }
 
 static void
@@ -297,7 +289,7 @@ download(EmuRequest *request, EmuSandbox *sandbox)
 	if (path == NULL || *path == '\0')
 		daytona_toolbox_refuse(request, 400, NULL, "path is required");
 	else
-		run_script(request, sandbox, read_script, path, NULL, NULL, 0, NULL, NULL,
+		run_script(request, sandbox, emu_script_read, path, NULL, NULL, 0, NULL, NULL,
 		           download_done);
 	free(path);
 }
@@ -408,7 +400,7 @@ bulk_continue(EmuRequest *request, Download *bulk)
 
 	if (path != NULL)
 	{
-		run_script(request, bulk->sandbox, read_script, path, NULL, NULL, 0, bulk,
+		run_script(request, bulk->sandbox, emu_script_read, path, NULL, NULL, 0, bulk,
 		           bulk_free, bulk_done);
 		return;
 	}

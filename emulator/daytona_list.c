@@ -345,30 +345,15 @@ items_add(Items *items, const Query *query, EmuSandbox *sandbox)
 	items->list[items->count++] = item;
 }
 
-/* With a lag, new sandboxes are not there yet and deleted ones still are. */
 static void
 items_collect(Items *items, const Query *query, EmuAccount *account)
 {
-	int64_t horizon = emu_wall_ms() - daytona_config.list_lag;
-	EmuSandbox **place = &account->first_lingering;
+	size_t count;
+	EmuSandbox **listed = emu_account_listed(account, daytona_config.list_lag, &count);
 
-	for (EmuSandbox *sandbox = account->first_live; sandbox != NULL;
-	     sandbox = sandbox->next_live)
-		if (daytona_config.list_lag == 0 || sandbox->created_ms <= horizon)
-			items_add(items, query, sandbox);
-	while (*place != NULL)
-	{
-		EmuSandbox *sandbox = *place;
-
-		if (sandbox->destroyed_ms <= horizon)
-		{
-			*place = sandbox->next_lingering;
-			continue;
-		}
-		if (sandbox->created_ms <= horizon)
-			items_add(items, query, sandbox);
-		place = &sandbox->next_lingering;
-	}
+	for (size_t i = 0; i < count; i++)
+		items_add(items, query, listed[i]);
+	free(listed);
 	if (items->count > 0)
 		qsort(items->list, items->count, sizeof(Item),
 		      query->ascending ? item_compare : item_compare_descending);

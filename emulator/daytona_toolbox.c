@@ -196,7 +196,7 @@ toolbox_route(EmuRequest *request, EmuSandbox *sandbox, const EmuPath *path)
 void
 daytona_toolbox_handle(EmuRequest *request)
 {
-	const char *key = daytona_key(request);
+	const char *key = emu_request_bearer(request);
 	EmuAccount *account = key != NULL ? emu_account_if_known(&emu_daytona, key) : NULL;
 	EmuSandbox *sandbox = NULL;
 	EmuPath path;

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "settings.h"
+
 #define DAY_MS            (24 * 3600 * INT64_C(1000))
 #define EXIT_RETENTION_MS 30000
 
@@ -21,16 +23,6 @@ E2bConfig e2b_config = {
     .exit_retention = EXIT_RETENTION_MS,
 };
 EmuQuota e2b_quota = EMU_NO_QUOTA;
-
-/* Returns what follows the prefix and a slash, NULL if that is not there. */
-static const char *
-path_below(const char *path, const char *prefix)
-{
-	size_t length = strlen(prefix);
-
-	return strncmp(path, prefix, length) == 0 && path[length] == '/' ? path + length + 1
-	                                                                 : NULL;
-}
 
 /* A rate limit says when to come again; a quota, answered elsewhere, does not. */
 static void
@@ -54,7 +46,7 @@ e2b_refuse(EmuRequest *request, int status, const char *message)
 	EmuText body = {0};
 
 	emu_text_add(&body, "{");
-	if (path_below(request->path, E2B_ENVD) != NULL)
+	if (emu_path_below(request->path, E2B_ENVD) != NULL)
 	{
 		const char *id = emu_request_header(request, "E2b-Sandbox-Id");
 
@@ -84,18 +76,13 @@ e2b_refuse_format(EmuRequest *request, int status, const char *format, ...)
 json_t *
 e2b_body(EmuRequest *request)
 {
-	json_error_t error;
-	json_t *body;
+	EmuText problem = {0};
+	json_t *body = emu_request_object(request, &problem);
 
-	if (request->body.length == 0)
-		return json_object();
-	body = json_loadb(request->body.data, request->body.length, JSON_ALLOW_NUL, &error);
-	if (json_is_object(body))
-		return body;
-	e2b_refuse_format(request, 400, "Error when parsing request: %s",
-	                  body == NULL ? error.text : "the body is not an object");
-	json_decref(body);
-	return NULL;
+	if (body == NULL)
+		e2b_refuse_format(request, 400, "Error when parsing request: %s", problem.data);
+	emu_text_free(&problem);
+	return body;
 }
 
 /*
@@ -200,18 +187,18 @@ classify_envd(EmuRequest *request, const char *path)
 static EmuOperation
 e2b_classify(EmuRequest *request)
 {
-	const char *rest = path_below(request->path, E2B_API);
+	const char *rest = emu_path_below(request->path, E2B_API);
 
 	if (rest != NULL)
 		return classify_control(request->method, rest);
-	rest = path_below(request->path, E2B_ENVD);
+	rest = emu_path_below(request->path, E2B_ENVD);
 	return rest != NULL ? classify_envd(request, rest) : EMU_OP_OTHER;
 }
 
 static void
 e2b_handle(EmuRequest *request)
 {
-	if (path_below(request->path, E2B_ENVD) != NULL)
+	if (emu_path_below(request->path, E2B_ENVD) != NULL)
 		e2b_envd_handle(request);
 	else
 		e2b_control_handle(request);
@@ -221,72 +208,39 @@ e2b_handle(EmuRequest *request)
  * Settings
  */
 
-static const struct
-{
-	const char *name;
-	int64_t *number;
-	bool *flag;
-} settings[] = {
-    {"delayMs", &e2b_config.hold_create, NULL},
-    {"resumeDelayMs", &e2b_config.resume_delay, NULL},
-    {"slowDestroyMs", &e2b_config.slow_destroy, NULL},
-    {"listLagMs", &e2b_config.list_lag, NULL},
-    {"maximumAgeMs", &e2b_config.maximum_age, NULL},
-    {"exitRetentionMs", &e2b_config.exit_retention, NULL},
-    {"deadlineAsEnd", NULL, &e2b_config.deadline_as_end},
-    {"idempotency", NULL, &e2b_config.idempotency},
+static const EmuSetting settings[] = {
+    {.name = "delayMs", .number = &e2b_config.hold_create},
+    {.name = "resumeDelayMs", .number = &e2b_config.resume_delay},
+    {.name = "slowDestroyMs", .number = &e2b_config.slow_destroy},
+    {.name = "listLagMs", .number = &e2b_config.list_lag},
+    {.name = "maximumAgeMs", .number = &e2b_config.maximum_age, .initial = DAY_MS},
+    {.name = "exitRetentionMs",
+     .number = &e2b_config.exit_retention,
+     .initial = EXIT_RETENTION_MS},
+    {.name = "deadlineAsEnd", .flag = &e2b_config.deadline_as_end},
+    {.name = "idempotency", .flag = &e2b_config.idempotency},
+    {.name = "domain", .text = &e2b_config.domain},
 };
+
+#define SETTING_COUNT (sizeof(settings) / sizeof(settings[0]))
 
 static bool
 e2b_config_set(const char *name, const json_t *value)
 {
-	if (strcmp(name, "domain") == 0 && (json_is_string(value) || json_is_null(value)))
-	{
-		free(e2b_config.domain);
-		e2b_config.domain =
-		    json_is_string(value) ? emu_strdup(json_string_value(value)) : NULL;
-		return true;
-	}
-	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
-	{
-		if (strcmp(name, settings[i].name) != 0)
-			continue;
-		if (settings[i].flag != NULL && json_is_boolean(value))
-			*settings[i].flag = json_is_true(value);
-		else if (settings[i].number != NULL && json_is_integer(value) &&
-		         json_integer_value(value) >= 0)
-			*settings[i].number = json_integer_value(value);
-		else
-			return false;
-		return true;
-	}
-	return false;
+	return emu_settings_set(settings, SETTING_COUNT, name, value);
 }
 
 static void
 e2b_config_reset(void)
 {
-	free(e2b_config.domain);
 	e2b_idempotency_reset();
-	e2b_config = (E2bConfig){
-	    .maximum_age = DAY_MS,
-	    .exit_retention = EXIT_RETENTION_MS,
-	};
+	emu_settings_reset(settings, SETTING_COUNT);
 }
 
 static void
 e2b_config_show(EmuText *text)
 {
-	emu_text_add(text, "{");
-	emu_json_member(text, "provider", "e2b");
-	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
-		if (settings[i].number != NULL)
-			emu_json_member_integer(text, settings[i].name, *settings[i].number);
-		else
-			emu_json_member_raw(text, settings[i].name,
-			                    *settings[i].flag ? "true" : "false");
-	emu_json_member(text, "domain", e2b_config.domain);
-	emu_text_add(text, "}");
+	emu_settings_show(text, emu_e2b.name, settings, SETTING_COUNT);
 }
 
 const EmuProvider emu_e2b = {

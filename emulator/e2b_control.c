@@ -248,17 +248,17 @@ void
 e2b_control_handle(EmuRequest *request)
 {
 	const char *key = emu_request_header(request, "X-API-KEY");
+	int refusal = key != NULL ? emu_key_refusal(key) : EMU_KEY_ACCEPTED;
 	EmuPath path;
 
 	emu_path_split(&path, request->path + strlen(E2B_API "/"));
 	if (key == NULL || *key == '\0')
 		e2b_refuse(request, 401, "Invalid API key, the X-API-KEY header is missing");
-	else if (strncmp(key, "bad-", 4) == 0)
-		e2b_refuse(request, 401, "Invalid API key, please visit your dashboard");
-	else if (strncmp(key, "denied-", 7) == 0)
-		e2b_refuse(request, 403, "team is blocked");
-	else if (strncmp(key, "limited-", 8) == 0)
-		e2b_refuse(request, 429, "Rate limit exceeded, please try again later");
+	else if (refusal != EMU_KEY_ACCEPTED)
+		e2b_refuse(request, refusal,
+		           refusal == 401   ? "Invalid API key, please visit your dashboard"
+		           : refusal == 403 ? "team is blocked"
+		                            : "Rate limit exceeded, please try again later");
 	else
 		route(request, emu_account(&emu_e2b, key), &path);
 	emu_path_free(&path);

@@ -144,21 +144,16 @@ e2b_run_script(EmuRequest *request, EmuSandbox *sandbox, const char *script,
                const char *first, const char *second, const char *input,
                size_t input_length, void (*done)(EmuJob *job, const EmuProcessEnd *end))
 {
-	const char *arguments[] = {"/bin/bash", "-c", script, "bash", first, second, NULL};
-	EmuEnvironment environment = {0};
-	EmuCommandLine line = {
-	    .arguments = arguments,
-	    .cwd = E2B_HOME,
-	    .output_limit = UINT32_MAX,
+	EmuScript order = {
+	    .text = script,
+	    .arguments = {first, second},
+	    .home = E2B_HOME,
+	    .user = E2B_USER,
+	    .input = input,
+	    .input_length = input_length,
 	};
-	EmuJob *job;
 
-	emu_environment_set_basics(&environment, E2B_HOME, E2B_USER);
-	line.variables = (const char *const *) environment.variables;
-	job = emu_job_start(request, e2b_guest(sandbox), &line, input, input_length, 0,
-	                    NULL, done);
-	emu_environment_free(&environment);
-	return job;
+	return emu_job_start_script(request, e2b_guest(sandbox), &order, done);
 }
 
 /*

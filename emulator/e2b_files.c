@@ -15,19 +15,13 @@
 #include "multipart.h"
 #include "options.h"
 
-/* Exit codes of the scripts. */
-#define EXIT_DIRECTORY 40
-#define EXIT_DENIED    43
-#define EXIT_MISSING   44
-#define EXIT_FULL      45
+/* Exit codes of the writing script, beside those of reading. */
+#define EXIT_FULL 45
 
 static const char write_script[] =
     "[ -d \"$1\" ] && exit 40; mkdir -p -- \"$(dirname -- \"$1\")\" || exit 41; "
     "problem=$({ cat >\"$1\"; } 2>&1) && exit; "
     "case $problem in *'No space'*) exit 45;; esac; exit 41";
-
-static const char read_script[] = "[ -e \"$1\" ] || exit 44; [ -d \"$1\" ] && exit 40; "
-                                  "[ -r \"$1\" ] || exit 43; exec cat -- \"$1\"";
 
 /* Errors of envd itself, unlike those of the proxy, do not name the sandbox. */
 static void
@@ -46,17 +40,17 @@ static void
 refuse_file(EmuRequest *request, int exit_code, const char *path)
 {
 	EmuText message = {0};
-	int status = exit_code == EXIT_MISSING     ? 404
-	             : exit_code == EXIT_DIRECTORY ? 400
-	             : exit_code == EXIT_FULL      ? 507
-	                                           : 500;
+	int status = exit_code == EMU_EXIT_MISSING     ? 404
+	             : exit_code == EMU_EXIT_DIRECTORY ? 400
+	             : exit_code == EXIT_FULL          ? 507
+	                                               : 500;
 
 	emu_text_format(&message,
-	                exit_code == EXIT_MISSING     ? "path '%s' does not exist"
-	                : exit_code == EXIT_DIRECTORY ? "path '%s' is a directory"
-	                : exit_code == EXIT_DENIED    ? "error opening file '%s'"
-	                : exit_code == EXIT_FULL      ? "not enough disk space for '%s'"
-	                                              : "error writing file '%s'",
+	                exit_code == EMU_EXIT_MISSING     ? "path '%s' does not exist"
+	                : exit_code == EMU_EXIT_DIRECTORY ? "path '%s' is a directory"
+	                : exit_code == EMU_EXIT_DENIED    ? "error opening file '%s'"
+	                : exit_code == EXIT_FULL          ? "not enough disk space for '%s'"
+	                                                  : "error writing file '%s'",
 	                path);
 	refuse(request, status, message.data);
 	emu_text_free(&message);
@@ -231,16 +225,6 @@ upload(EmuRequest *request, EmuSandbox *sandbox)
  */
 
 static bool
-is_text(const EmuText *body)
-{
-	for (size_t i = 0; i < body->length && i < 512; i++)
-		if ((unsigned char) body->data[i] < 0x20 &&
-		    strchr("\t\n\f\r\033", body->data[i]) == NULL)
-			return false;
-	return body->length == 0 || body->data[0] != '\0';
-}
-
-static bool
 wants_gzip(EmuRequest *request)
 {
 	const char *accepted = emu_request_header(request, "Accept-Encoding");
@@ -312,8 +296,8 @@ download_done(EmuJob *job, const EmuProcessEnd *end)
 	EmuRequest *request = job->request;
 	const char *path = job->state;
 	const char *slash = strrchr(path, '/');
-	const char *type = is_text(&job->output) ? "text/plain; charset=utf-8"
-	                                         : "application/octet-stream";
+	const char *type = emu_text_is_plain(&job->output) ? "text/plain; charset=utf-8"
+	                                                   : "application/octet-stream";
 	EmuText packed = {0};
 	EmuText disposition = {0};
 
@@ -346,8 +330,8 @@ download(EmuRequest *request, EmuSandbox *sandbox)
 {
 	char *path = emu_request_parameter(request, "path");
 	char *absolute = e2b_absolute_path(path != NULL ? path : "");
-	EmuJob *job = e2b_run_script(request, sandbox, read_script, absolute, NULL, NULL, 0,
-	                             download_done);
+	EmuJob *job = e2b_run_script(request, sandbox, emu_script_read, absolute, NULL,
+	                             NULL, 0, download_done);
 
 	job->state = absolute;
 	job->release = free;

@@ -254,67 +254,36 @@ typedef struct Items
 {
 	EmuSandbox **list;
 	size_t count;
-	size_t capacity;
 	size_t running;
 } Items;
 
 static void
-items_add(Items *items, const Query *query, EmuSandbox *sandbox)
+items_reverse(Items *items)
 {
-	if (!matches(query, sandbox))
-		return;
-	if (items->count == items->capacity)
+	for (size_t i = 0; i < items->count / 2; i++)
 	{
-		items->capacity = items->capacity * 2 + 64;
-		items->list = emu_realloc(items->list, items->capacity * sizeof(EmuSandbox *));
+		EmuSandbox *sandbox = items->list[i];
+
+		items->list[i] = items->list[items->count - 1 - i];
+		items->list[items->count - 1 - i] = sandbox;
 	}
-	items->list[items->count++] = sandbox;
-	if (e2b_shown_running(sandbox))
-		items->running++;
 }
 
-static int
-by_start(const void *left, const void *right)
-{
-	uint64_t one = (*(EmuSandbox *const *) left)->serial;
-	uint64_t other = (*(EmuSandbox *const *) right)->serial;
-
-	return one < other ? -1 : one > other;
-}
-
-static int
-by_start_descending(const void *left, const void *right)
-{
-	return by_start(right, left);
-}
-
-/* With a lag, new sandboxes are not there yet and deleted ones still are. */
 static void
 items_collect(Items *items, const Query *query, EmuAccount *account)
 {
-	int64_t horizon = emu_wall_ms() - e2b_config.list_lag;
-	EmuSandbox **place = &account->first_lingering;
+	size_t count;
 
-	for (EmuSandbox *sandbox = account->first_live; sandbox != NULL;
-	     sandbox = sandbox->next_live)
-		if (e2b_config.list_lag == 0 || sandbox->created_ms <= horizon)
-			items_add(items, query, sandbox);
-	while (*place != NULL)
-	{
-		EmuSandbox *sandbox = *place;
-
-		if (sandbox->destroyed_ms <= horizon)
+	items->list = emu_account_listed(account, e2b_config.list_lag, &count);
+	for (size_t i = 0; i < count; i++)
+		if (matches(query, items->list[i]))
 		{
-			*place = sandbox->next_lingering;
-			continue;
+			items->list[items->count++] = items->list[i];
+			if (e2b_shown_running(items->list[i]))
+				items->running++;
 		}
-		if (sandbox->created_ms <= horizon)
-			items_add(items, query, sandbox);
-		place = &sandbox->next_lingering;
-	}
-	if (items->count > 0)
-		qsort(items->list, items->count, sizeof(EmuSandbox *),
-		      query->ascending ? by_start : by_start_descending);
+	if (query->ascending)
+		items_reverse(items);
 }
 
 /* The place of the first that the page before did not have. */

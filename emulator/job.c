@@ -6,6 +6,11 @@
 
 #include <stdlib.h>
 
+#include "environment.h"
+
+const char emu_script_read[] = "[ -e \"$1\" ] || exit 44; [ -d \"$1\" ] && exit 40; "
+                               "[ -r \"$1\" ] || exit 43; exec cat -- \"$1\"";
+
 static void
 job_output(void *owner, bool errors, const char *data, size_t length)
 {
@@ -78,5 +83,31 @@ emu_job_start(EmuRequest *request, EmuGuest *guest, const EmuCommandLine *line,
 	if (timeout_ms > 0)
 		emu_timer_start(&job->deadline, timeout_ms, job_expired, job);
 	emu_request_wait(request, job_forget, job);
+	return job;
+}
+
+EmuJob *
+emu_job_start_script(EmuRequest *request, EmuGuest *guest, const EmuScript *script,
+                     void (*done)(EmuJob *job, const EmuProcessEnd *end))
+{
+	const char *arguments[] = {
+	    "/bin/bash",          "-c",
+	    script->text,         "bash",
+	    script->arguments[0], script->arguments[1],
+	    script->arguments[2], NULL,
+	};
+	EmuEnvironment environment = {0};
+	EmuCommandLine line = {
+	    .arguments = arguments,
+	    .cwd = script->home,
+	    .output_limit = UINT32_MAX,
+	};
+	EmuJob *job;
+
+	emu_environment_set_basics(&environment, script->home, script->user);
+	line.variables = (const char *const *) environment.variables;
+	job = emu_job_start(request, guest, &line, script->input, script->input_length, 0,
+	                    script->open, done);
+	emu_environment_free(&environment);
 	return job;
 }

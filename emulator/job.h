@@ -35,4 +35,26 @@ emu_job_start(EmuRequest *request, EmuGuest *guest, const EmuCommandLine *line,
               const char *input, size_t input_length, int64_t timeout_ms,
               unsigned *open, void (*done)(EmuJob *job, const EmuProcessEnd *end));
 
+/* What a provider itself does in a sandbox, with files above all: for bash. */
+typedef struct EmuScript
+{
+	const char *text;
+	const char *arguments[3]; /* "$1" and so on, up to the first that is NULL */
+	const char *home;
+	const char *user;
+	const char *input;
+	size_t input_length;
+	unsigned *open; /* as in a job */
+} EmuScript;
+
+/* Prints the file "$1", or ends with one of these codes. */
+#define EMU_EXIT_DIRECTORY 40
+#define EMU_EXIT_DENIED    43
+#define EMU_EXIT_MISSING   44
+extern const char emu_script_read[];
+
+extern EmuJob *
+emu_job_start_script(EmuRequest *request, EmuGuest *guest, const EmuScript *script,
+                     void (*done)(EmuJob *job, const EmuProcessEnd *end));
+
 #endif

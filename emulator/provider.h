@@ -51,6 +51,7 @@ extern const EmuProvider *const emu_providers[];
 extern const EmuProvider *emu_provider_by_name(const char *name);
 extern const EmuProvider *emu_provider_by_path(const char *path);
 
+extern const EmuProvider emu_agent37;
 extern const EmuProvider emu_daytona;
 extern const EmuProvider emu_e2b;
 

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 const char *const emu_operation_names[EMU_OPERATION_COUNT] = {
     [EMU_OP_OTHER] = "other",   [EMU_OP_CREATE] = "create",     [EMU_OP_GET] = "get",
@@ -18,6 +19,44 @@ const char *
 emu_request_header(EmuRequest *request, const char *name)
 {
 	return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+}
+
+const char *
+emu_request_bearer(EmuRequest *request)
+{
+	static const char scheme[] = "Bearer ";
+	const char *value = emu_request_header(request, "Authorization");
+	size_t length = sizeof(scheme) - 1;
+
+	return value != NULL && strncasecmp(value, scheme, length) == 0 &&
+	               value[length] != '\0'
+	           ? value + length
+	           : NULL;
+}
+
+json_t *
+emu_request_object(EmuRequest *request, EmuText *problem)
+{
+	json_error_t error;
+	json_t *body;
+
+	if (request->body.length == 0)
+		return json_object();
+	body = json_loadb(request->body.data, request->body.length, JSON_ALLOW_NUL, &error);
+	if (json_is_object(body))
+		return body;
+	emu_text_add(problem, body == NULL ? error.text : "the body is not an object");
+	json_decref(body);
+	return NULL;
+}
+
+const char *
+emu_path_below(const char *path, const char *prefix)
+{
+	size_t length = strlen(prefix);
+
+	return strncmp(path, prefix, length) == 0 && path[length] == '/' ? path + length + 1
+	                                                                 : NULL;
 }
 
 /* An escaped slash stays inside its segment, so split first. */

@@ -5,6 +5,7 @@
 #ifndef EMU_REQUEST_H
 #define EMU_REQUEST_H
 
+#include <jansson.h>
 #include <microhttpd.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -105,6 +106,18 @@ struct EmuRequest
 /* Reading; header values belong to the request. */
 extern const char *emu_request_header(EmuRequest *request, const char *name);
 extern const char *emu_request_scheme(EmuRequest *request);
+
+/* The key of "Authorization: Bearer"; NULL without one. */
+extern const char *emu_request_bearer(EmuRequest *request);
+
+/*
+ * The JSON object in the body, an empty one if there is no body.  NULL if it
+ * is something else; then the problem says why.
+ */
+extern json_t *emu_request_object(EmuRequest *request, EmuText *problem);
+
+/* What follows the prefix and a slash, NULL if that is not there. */
+extern const char *emu_path_below(const char *path, const char *prefix);
 
 /*
  * Path segments after a prefix, unescaped, up to `limit`; returns how many

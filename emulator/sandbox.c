@@ -56,6 +56,21 @@ emu_account(const EmuProvider *provider, const char *key)
 	return account;
 }
 
+int
+emu_key_refusal(const char *key)
+{
+	static const struct
+	{
+		const char *beginning;
+		int status;
+	} refused[] = {{"bad-", 401}, {"denied-", 403}, {"limited-", 429}};
+
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		if (strncmp(key, refused[i].beginning, strlen(refused[i].beginning)) == 0)
+			return refused[i].status;
+	return EMU_KEY_ACCEPTED;
+}
+
 EmuName *
 emu_account_name(EmuAccount *account, const char *name)
 {
@@ -120,6 +135,55 @@ emu_sandbox_by_name(const EmuAccount *account, const char *name)
 	EmuName *record = emu_table_get(&account->names, name);
 
 	return record != NULL ? record->holder : NULL;
+}
+
+static int
+newer_first(const void *left, const void *right)
+{
+	uint64_t one = (*(EmuSandbox *const *) left)->serial;
+	uint64_t other = (*(EmuSandbox *const *) right)->serial;
+
+	return one > other ? -1 : one < other;
+}
+
+/* Those whose time in lagging lists is over are let go. */
+static size_t
+lingering_drop_old(EmuAccount *account, int64_t horizon)
+{
+	EmuSandbox **place = &account->first_lingering;
+	size_t left = 0;
+
+	while (*place != NULL)
+		if ((*place)->destroyed_ms <= horizon)
+			*place = (*place)->next_lingering;
+		else
+		{
+			place = &(*place)->next_lingering;
+			left++;
+		}
+	return left;
+}
+
+EmuSandbox **
+emu_account_listed(EmuAccount *account, int64_t lag_ms, size_t *count)
+{
+	int64_t horizon = emu_wall_ms() - lag_ms;
+	size_t lingering = lingering_drop_old(account, horizon);
+	EmuSandbox **list =
+	    emu_alloc((account->live_count + lingering + 1) * sizeof(EmuSandbox *));
+
+	*count = 0;
+	for (EmuSandbox *sandbox = account->first_live; sandbox != NULL;
+	     sandbox = sandbox->next_live)
+		if (lag_ms == 0 || sandbox->created_ms <= horizon)
+			list[(*count)++] = sandbox;
+	for (EmuSandbox *sandbox = account->first_lingering; sandbox != NULL;
+	     sandbox = sandbox->next_lingering)
+		if (sandbox->created_ms <= horizon)
+			list[(*count)++] = sandbox;
+	if (lingering > 0)
+		qsort(list, *count, sizeof(EmuSandbox *), newer_first);
+	return list;
 }
 
 void

@@ -86,6 +86,10 @@ extern EmuAccount *emu_account(const struct EmuProvider *provider, const char *k
 extern EmuAccount *
 emu_account_if_known(const struct EmuProvider *provider, const char *key);
 
+/* The status by which a key is refused that begins with bad-, denied- or limited-. */
+#define EMU_KEY_ACCEPTED 0
+extern int emu_key_refusal(const char *key);
+
 extern EmuName *emu_account_name(EmuAccount *account, const char *name);
 
 /*
@@ -95,6 +99,13 @@ extern EmuName *emu_account_name(EmuAccount *account, const char *name);
 extern EmuSandbox *
 emu_sandbox_create(EmuAccount *account, const char *name, const char *labels,
                    const EmuResources *resources);
+
+/*
+ * What a list shows that lags by so much, newest first; an array to be freed.
+ * New ones are not there yet then, and deleted ones still are.
+ */
+extern EmuSandbox **
+emu_account_listed(EmuAccount *account, int64_t lag_ms, size_t *count);
 
 /* A live one; of any account if account is NULL. */
 extern EmuSandbox *emu_sandbox_by_id(const EmuAccount *account, const char *id);

@@ -421,6 +421,16 @@ emu_text_unescape_url(EmuText *text, const char *data, size_t length,
 	}
 }
 
+bool
+emu_text_is_plain(const EmuText *text)
+{
+	for (size_t i = 0; i < text->length && i < 512; i++)
+		if (text->data[i] == '\0' || ((unsigned char) text->data[i] < 0x20 &&
+		                              strchr("\t\n\f\r\033", text->data[i]) == NULL))
+			return false;
+	return true;
+}
+
 void
 emu_text_gzip(EmuText *text, const char *data, size_t length)
 {

@@ -58,6 +58,9 @@ extern void emu_text_gzip(EmuText *text, const char *data, size_t length);
 extern bool
 emu_text_gunzip(EmuText *text, const char *data, size_t length, size_t limit);
 
+/* Whether the beginning looks like something that a person can read. */
+extern bool emu_text_is_plain(const EmuText *text);
+
 extern int64_t emu_wall_ms(void);
 extern int64_t emu_clock_ms(void);
 
