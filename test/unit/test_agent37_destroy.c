@@ -104,20 +104,19 @@ by_metadata(void)
 	{
 		const char *list;
 		bool ours;
-	} rows[] = {
-	    {DATA(ITEM("a", "running", "{" OURS "," TOKEN("t1") "}")), true},
-	    {DATA(ITEM("a", "failed", "{" OURS "," TOKEN("t1") "}")), true},
-	    {DATA(ITEM("a", "provisioning", "{" OURS "," TOKEN("t1") "}")), true},
-	    {DATA(ITEM("b", "running", "{" OURS "," TOKEN("t2") "}") "," ITEM(
-	         "a", "running", "{" OURS "," TOKEN("t1") "}")),
-	     true},
-	    {DATA(ITEM("a", "running", "{" OURS "," TOKEN("t2") "}")), false},
-	    {DATA(ITEM("a", "running", "{" OURS "}")), false},
-	    {DATA(ITEM("a", "running", "{" TOKEN("t1") "}")), false},
-	    {DATA(ITEM("a", "running", "null")), false},
-	    {DATA(ITEM("a/b", "running", "{" OURS "," TOKEN("t1") "}")), false},
-	    {DATA("{\"id\":\"a\",\"name\":\"" NAME "\"}"), false},
-	    {DATA(""), false}};
+	} rows[] = {{DATA(ITEM("a", "running", "{" OURS "," TOKEN("t1") "}")), true},
+	            {DATA(ITEM("a", "failed", "{" OURS "," TOKEN("t1") "}")), true},
+	            {DATA(ITEM("a", "provisioning", "{" OURS "," TOKEN("t1") "}")), true},
+	            {DATA(ITEM("b", "running", "{" OURS "," TOKEN("t2") "}") "," ITEM(
+	                 "a", "running", "{" OURS "," TOKEN("t1") "}")),
+	             true},
+	            {DATA(ITEM("a", "running", "{" OURS "," TOKEN("t2") "}")), false},
+	            {DATA(ITEM("a", "running", "{" OURS "}")), false},
+	            {DATA(ITEM("a", "running", "{" TOKEN("t1") "}")), false},
+	            {DATA(ITEM("a", "running", "null")), false},
+	            {DATA(ITEM("a/b", "running", "{" OURS "," TOKEN("t1") "}")), false},
+	            {DATA("{\"id\":\"a\",\"name\":\"" NAME "\"}"), false},
+	            {DATA(""), false}};
 	Drive drive;
 
 	section("Agent37 destroy by metadata");

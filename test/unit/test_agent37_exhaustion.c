@@ -124,8 +124,8 @@ static const Answer killed_answers[] = {{502, AGENT37_ERROR("provisioning_failed
 static const Answer vanished_answers[] = {{400, "{}"}, {200, AGENT37_DTO("sleeping")}};
 static const Answer upload_answers[] = {RUNS, {502, ""}, {200, "{\"size\":5}"}};
 static const Answer download_answers[] = {RUNS, {404, AGENT37_ERROR("file_not_found")}};
-static const Answer destroy_answers[] = {{200, "{\"data\":[]}"}, {500, ""}, {200, LIST},
-                                         {409, ""},              {500, ""}, {404, ""}};
+static const Answer destroy_answers[] = {
+    {200, "{\"data\":[]}"}, {500, ""}, {200, LIST}, {409, ""}, {500, ""}, {404, ""}};
 
 static const Scenario scenarios[] = {
     SCENARIO("launch", make_launch, launch_answers),

@@ -29,7 +29,7 @@ addresses(void)
 {
 	static const struct
 	{
-		const char *url; /* as JSON */
+		const char *url;  /* as JSON */
 		const char *code; /* NULL = it is used */
 	} rows[] = {{"\"" AGENT37_URL "\"", NULL},
 	            {"\"" AGENT37_URL "//\"", NULL},
@@ -201,7 +201,8 @@ down(void)
 		if (drive.want == SBX_OP_WANT_PAUSE)
 			drive_pause_over(&drive);
 	}
-	fails(&drive, SBX_PHASE_REMOTE, 502, "NO_FILE_SERVICE", UNKNOWN, "but not for ever");
+	fails(&drive, SBX_PHASE_REMOTE, 502, "NO_FILE_SERVICE", UNKNOWN,
+	      "but not for ever");
 	drive_end(&drive);
 	drive = agent37_opened(download("/a"));
 	drive_response(&drive, (SbxHttpResponse){.failed_phase = SBX_PHASE_RECEIVE,

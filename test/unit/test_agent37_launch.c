@@ -31,7 +31,8 @@ bodies(void)
 	agent37_account();
 	drive = launching(&input);
 	asks(&drive, "POST", AGENT37_LIST, "one request");
-	is_text(drive.op->request.body, "{\"name\":\"" NAME "\"}", "with a name for people");
+	is_text(drive.op->request.body, "{\"name\":\"" NAME "\"}",
+	        "with a name for people");
 	ok(!drive.op->request.repeatable, "never delivered twice");
 	is_number(drive.op->timeout_ms, 300000, "a cold host takes minutes");
 	is_number(drive.op->request.timeout_ms, 0, "all of the time for it");
@@ -50,12 +51,13 @@ bodies(void)
 	input.env = pairs;
 	input.env_count = 2;
 	drive = launching(&input);
-	is_text(drive.op->request.body,
-	        "{\"template\":\"my-agent@2\",\"resources\":{\"cpu\":4,\"memory\":8,\"disk\":"
-	        "20},\"type\":\"dedicated\",\"auto_sleep\":true,\"idle_timeout_seconds\":600,"
-	        "\"name\":\"" NAME "\",\"metadata\":{\"A\":\"1\",\"B_2\":\"x\\ny\xc3\xa9\"},"
-	        "\"env\":{\"A\":\"1\",\"B_2\":\"x\\ny\xc3\xa9\"}}",
-	        "everything");
+	is_text(
+	    drive.op->request.body,
+	    "{\"template\":\"my-agent@2\",\"resources\":{\"cpu\":4,\"memory\":8,\"disk\":"
+	    "20},\"type\":\"dedicated\",\"auto_sleep\":true,\"idle_timeout_seconds\":600,"
+	    "\"name\":\"" NAME "\",\"metadata\":{\"A\":\"1\",\"B_2\":\"x\\ny\xc3\xa9\"},"
+	    "\"env\":{\"A\":\"1\",\"B_2\":\"x\\ny\xc3\xa9\"}}",
+	    "everything");
 	is_number(drive.op->timeout_ms, 20000, "the setting's time");
 	drive_end(&drive);
 }
@@ -68,10 +70,17 @@ variables(void)
 	{
 		const char *key;
 		bool valid;
-	} rows[] = {{"A", true},   {"A_1", true},  {"a", false},
-	            {"Ab", false}, {"_A", false},  {"1A", false},
-	            {"", false},   {"A-B", false}, {"AGENT37_INSTANCE_ID", false},
-	            {"OPENCLAW_GATEWAY_PORT", false}, {"AGENT37_INSTANCE_IDS", true}};
+	} rows[] = {{"A", true},
+	            {"A_1", true},
+	            {"a", false},
+	            {"Ab", false},
+	            {"_A", false},
+	            {"1A", false},
+	            {"", false},
+	            {"A-B", false},
+	            {"AGENT37_INSTANCE_ID", false},
+	            {"OPENCLAW_GATEWAY_PORT", false},
+	            {"AGENT37_INSTANCE_IDS", true}};
 	SbxPair many[33];
 	SbxLaunchInput input = plain_input();
 	Drive drive;
@@ -87,8 +96,8 @@ variables(void)
 		if (rows[i].valid)
 			asks(&drive, "POST", AGENT37_LIST, "must not fire: %s", rows[i].key);
 		else
-			fails(&drive, SBX_PHASE_NONE, 0, "ENV_NOT_SUPPORTED", NONE,
-			      "must fire: %s", rows[i].key);
+			fails(&drive, SBX_PHASE_NONE, 0, "ENV_NOT_SUPPORTED", NONE, "must fire: %s",
+			      rows[i].key);
 		drive_end(&drive);
 	}
 	for (int i = 0; i < 33; i++)
@@ -154,7 +163,8 @@ settings(void)
 		if (rows[i].disk)
 			account_integer(&account, "resources.disk", rows[i].disk);
 		is_text(sbx_kind_agent37.check_settings(account.settings), rows[i].offender,
-		        "%d/%d/%d", (int) rows[i].cpu, (int) rows[i].memory, (int) rows[i].disk);
+		        "%d/%d/%d", (int) rows[i].cpu, (int) rows[i].memory,
+		        (int) rows[i].disk);
 	}
 	agent37_account();
 	account_integer(&account, "idleTimeoutSeconds", 60);

@@ -82,8 +82,8 @@ get(void)
 		drive_end(&drive);
 	}
 	{
-		static const SbxTarget odd[] = {{.sandbox_id = "a/b"}, {.sandbox_id = ".."},
-		                                {.unique_name = NAME}};
+		static const SbxTarget odd[] = {
+		    {.sandbox_id = "a/b"}, {.sandbox_id = ".."}, {.unique_name = NAME}};
 
 		for (size_t i = 0; i < 3; i++)
 		{
@@ -98,7 +98,7 @@ get(void)
 /* --- lists ------------------------------------------------------------------- */
 
 #define ITEM(id, status, metadata)                                                     \
-	"{\"id\":\"" id "\",\"status\":\"" status                                            \
+	"{\"id\":\"" id "\",\"status\":\"" status                                          \
 	"\",\"resources\":{\"cpu\":2,\"memory\":4,\"disk\":6},\"metadata\":" metadata "}"
 
 static Drive
@@ -130,8 +130,8 @@ lists(void)
 	static const char all[] =
 	    "{\"data\":[" ITEM("b", "sleeping", "{\"k\":\"v\",\"l\":\"w\"}") "," ITEM(
 	        "a", "running", "{\"k\":\"v\"}") "," ITEM("c", "failed", "null") "],"
-	                                                                        "\"next\":"
-	                                                                        "null}";
+	                                                                         "\"next\":"
+	                                                                         "null}";
 	static const int counts[] = {3, 2, 1};
 	const SbxUsage *usage;
 	Drive drive;

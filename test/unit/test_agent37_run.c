@@ -9,7 +9,8 @@
 
 #define UNKNOWN SBX_ALLOCATION_UNKNOWN
 #define ANSWER(code, out, err, truncated)                                              \
-	"{" code "\"stdout\":\"" out "\",\"stderr\":\"" err "\",\"truncated\":" truncated "}"
+	"{" code "\"stdout\":\"" out "\",\"stderr\":\"" err "\",\"truncated\":" truncated  \
+	"}"
 
 static Drive
 running(const char *command)
@@ -57,7 +58,8 @@ request(void)
 		   (long long) times[i].asked, times[i].watched);
 		is_number(drive.op->request.timeout_ms, times[i].exchange,
 		          "the answer is waited for longer");
-		ok(drive.op->timeout_ms >= times[i].exchange + 10000, "and there is time to kill");
+		ok(drive.op->timeout_ms >= times[i].exchange + 10000,
+		   "and there is time to kill");
 		drive_end(&drive);
 	}
 	{
@@ -87,8 +89,8 @@ results(void)
 	    {ANSWER("", "a", "", "false"), false, 0, "a", false},
 	    {ANSWER("\"exit_code\":null,", "", "", "false"), false, 0, "", false},
 	    {"{\"exit_code\":127}", true, 127, "", false},
-	    {ANSWER("\"exit_code\":137,", "", "sbx-out-of-time:run-2\\n", "false"), true, 137,
-	     "sbx-out-of-time:run-2\n", false},
+	    {ANSWER("\"exit_code\":137,", "", "sbx-out-of-time:run-2\\n", "false"), true,
+	     137, "sbx-out-of-time:run-2\n", false},
 	};
 	Drive drive;
 

@@ -240,9 +240,9 @@ extern void is_secret_kept(const Drive *drive, const char *name);
 
 /* A description of an instance in a state, as the hosting plane writes it. */
 #define AGENT37_OBJECT(status, url)                                                    \
-	"{\"id\":\"" AGENT37_ID "\",\"status\":\"" status                                 \
+	"{\"id\":\"" AGENT37_ID "\",\"status\":\"" status                                  \
 	"\",\"resources\":{\"cpu\":2,\"memory\":4,\"disk\":6},\"url\":" url                \
-	",\"name\":\"n\",\"metadata\":{\"sbx-router-id\":\"" NAME                            \
+	",\"name\":\"n\",\"metadata\":{\"sbx-router-id\":\"" NAME                          \
 	"\",\"k\":\"v\"},\"created\":1781222400}"
 #define AGENT37_DTO(status) AGENT37_OBJECT(status, "\"" AGENT37_URL "\"")
 

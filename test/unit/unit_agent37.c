@@ -46,8 +46,7 @@ is_agent37_key_kept(const Drive *drive, const char *name)
 	const SbxHttpRequest *request = &drive->op->request;
 	bool is_hosting =
 	    strncmp(request->url, AGENT37_API "/", strlen(AGENT37_API) + 1) == 0;
-	bool is_instance =
-	    strncmp(request->url, AGENT37_FILES, strlen(AGENT37_FILES)) == 0;
+	bool is_instance = strncmp(request->url, AGENT37_FILES, strlen(AGENT37_FILES)) == 0;
 
 	ok(is_hosting || is_instance, "%s: to an address of the provider", name);
 	is_text(sent_header(drive->op, "Authorization"),
