@@ -278,30 +278,33 @@ static const ScriptFrame script_background = {
     "rm -f \"$sbx_pid\"; fi; "};
 
 /*
- * Beside a child whose time the text itself has to watch sleeps a watch, which knows the
- * child's group from its first moment: nothing that the script deletes can hide it.  To
- * stop the watch is to ask it: its exit code says whether it has killed anything, so that
- * a script that ends in its last moment is not called too late.  Somebody else may kill a
- * sleep, which is then slept anew, and not every sleep knows parts of seconds.
+ * Beside a child whose time the text itself has to watch sleeps a watch.  It has the
+ * child's name open before the child is there: nothing that the script deletes can hide
+ * it.  To stop the watch is to ask it: its exit code says whether it has killed anything,
+ * so that a script that ends in its last moment is not called too late.  Somebody else may
+ * kill a sleep, which is then slept anew, and not every sleep knows parts of seconds.
  */
 #define SCRIPT_WATCH                                                                   \
-	"sbx_watch=; if [ -n \"$sbx_group\" ]; then ("                                     \
+	"sbx_watch=; if [ -n \"$sbx_group\" ]; then exec 4<\"$sbx_pid\"; ("                \
 	"sbx_nap() { sleep \"$1\" & sbx_sleep=$!; wait \"$sbx_sleep\"; }; "                \
 	"trap 'kill \"$sbx_sleep\"; exit 1' TERM; "                                        \
-	"until [ -s \"$sbx_pid\" ]; do sbx_nap 0.1 || sbx_nap 1; done; "                   \
-	"sbx_target=$(cat \"$sbx_pid\"); "                                                 \
+	"until read -r sbx_target <&4; do sbx_nap 0.1 || sbx_nap 1; done; "                \
 	"until sbx_nap \"$sbx_time\"; do sbx_time=$sbx_seconds; done; "                    \
 	"trap '' TERM; kill -9 \"-$sbx_target\""                                           \
-	") </dev/null >/dev/null 2>&1 7>&- 8>&- & sbx_watch=$!; fi; "
+	") 5<&- 6<&- 7>&- 8>&- </dev/null >/dev/null 2>&1 & "                              \
+	"sbx_watch=$!; exec 4<&-; fi; "
 
 /*
  * The output goes to files there, too.  What the script leaves in the background could
- * hold the provider's own open for as long as it lives, and so the answer.
+ * hold the provider's own open for as long as it lives, and so the answer.  Once they are
+ * open they need no names.
  */
 #define SCRIPT_KEEP                                                                    \
-	"sbx_kept=; exec 7>&1 8>&2; "                                                      \
+	"sbx_kept=; exec 7>&1 8>&2 5</dev/null 6</dev/null; "                              \
 	"if (umask 077; : >\"$sbx_pid.out\" && : >\"$sbx_pid.err\") 2>/dev/null; "         \
-	"then sbx_kept=1; exec 7>\"$sbx_pid.out\" 8>\"$sbx_pid.err\"; fi; "
+	"then sbx_kept=1; exec 7>\"$sbx_pid.out\" 8>\"$sbx_pid.err\" "                     \
+	"5<\"$sbx_pid.out\" 6<\"$sbx_pid.err\"; "                                          \
+	"rm -f \"$sbx_pid.out\" \"$sbx_pid.err\"; fi; "
 
 /* How a script ends that its watch has killed: with this code, and a line of its own. */
 #define SCRIPT_KILLED      137
@@ -324,12 +327,11 @@ script_bounded(SbxArena *arena, const SbxRunInput *input)
 	    seconds, rest, seconds + (rest > 0));
 	frame.after = sbx_arena_printf(
 	    arena,
-	    "} >&7 2>&8 7>&- 8>&-; exec 7>&- 8>&-; if [ -n \"$sbx_watch\" ] && "
+	    "} >&7 2>&8 5<&- 6<&- 7>&- 8>&-; exec 7>&- 8>&-; if [ -n \"$sbx_watch\" ] && "
 	    "{ kill \"$sbx_watch\"; wait \"$sbx_watch\"; } 2>/dev/null; then "
 	    "sbx_code=%d; echo " SCRIPT_OUT_OF_TIME "%s >&2; "
-	    "elif [ -n \"$sbx_kept\" ]; then head -c %zu \"$sbx_pid.out\"; "
-	    "head -c %zu \"$sbx_pid.err\" >&2; fi; "
-	    "rm -f \"$sbx_pid\" \"$sbx_pid.out\" \"$sbx_pid.err\"; ",
+	    "elif [ -n \"$sbx_kept\" ]; then head -c %zu <&5; head -c %zu <&6 >&2; fi; "
+	    "exec 5<&- 6<&-; rm -f \"$sbx_pid\"; ",
 	    SCRIPT_KILLED, input->run_id, maximum, maximum);
 	return frame;
 }

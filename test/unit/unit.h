@@ -55,6 +55,17 @@ extern void test_e2b_destroy(void);
 extern void test_e2b_planes(void);
 extern void test_e2b_wire(void);
 extern void test_e2b_traps(void);
+extern void test_agent37_shell(void);
+extern void test_agent37_wire(void);
+extern void test_agent37_refusals(void);
+extern void test_agent37_launch(void);
+extern void test_agent37_look(void);
+extern void test_agent37_power(void);
+extern void test_agent37_run(void);
+extern void test_agent37_files(void);
+extern void test_agent37_destroy(void);
+extern void test_agent37_traps(void);
+extern void test_agent37_exhaustion(void);
 extern void test_usage(void);
 extern void test_exhaustion(void);
 
@@ -216,6 +227,39 @@ extern void drive_printed(Drive *drive, const char *text, int exit_code);
 
 /* Requests to each plane carry its own secret only: a test. */
 extern void is_secret_kept(const Drive *drive, const char *name);
+
+/* --- Agent37 fixtures (unit_agent37.c) ------------------------------------- */
+
+#define AGENT37_API      "https://api.agent37.com"
+#define AGENT37_ID       "ab12cd34ef"
+#define AGENT37_LIST     AGENT37_API "/v1/instances"
+#define AGENT37_INSTANCE AGENT37_LIST "/" AGENT37_ID
+#define AGENT37_EXEC     AGENT37_INSTANCE "/exec"
+#define AGENT37_URL      "https://" AGENT37_ID ".agent37.app"
+#define AGENT37_FILES    AGENT37_URL "/v1/files/content?path="
+
+/* A description of an instance in a state, as the hosting plane writes it. */
+#define AGENT37_OBJECT(status, url)                                                    \
+	"{\"id\":\"" AGENT37_ID "\",\"status\":\"" status                                  \
+	"\",\"resources\":{\"cpu\":2,\"memory\":4,\"disk\":6},\"url\":" url                \
+	",\"name\":\"n\",\"metadata\":{\"sbx-router-id\":\"" NAME                          \
+	"\",\"k\":\"v\"},\"created\":1781222400}"
+#define AGENT37_DTO(status) AGENT37_OBJECT(status, "\"" AGENT37_URL "\"")
+
+#define AGENT37_ERROR(code)                                                            \
+	"{\"error\":{\"code\":\"" code "\",\"message\":\"203.0.113.9 said\"}}"
+#define AGENT37_EDGE(code) "{\"error\":\"" code "\"}"
+
+/* The account that all tests use, of this kind, with nothing but a key. */
+extern const SbxAccount *agent37_account(void);
+extern const SbxTarget agent37_target;
+
+/* An operation whose look found the instance running; a run whose exec is out. */
+extern Drive agent37_opened(SbxOp *op);
+extern Drive agent37_running(const SbxRunInput *input);
+
+/* The key goes to its plane in that one's header only: tests. */
+extern void is_agent37_key_kept(const Drive *drive, const char *name);
 
 /* --- exhaustion (test_exhaustion.c) --------------------------------------- */
 
