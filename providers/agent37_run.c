@@ -65,7 +65,9 @@ SbxOp *
 sbx_agent37_run_script(const SbxAccount *account, const SbxTarget *target,
                        const SbxRunInput *input)
 {
-	int64_t timeout_ms = input->timeout_ms;
+	bool can_be_kept =
+	    input->timeout_ms > 0 && input->timeout_ms <= AGENT37_SCRIPT_MAX_MS;
+	int64_t timeout_ms = can_be_kept ? input->timeout_ms : AGENT37_SCRIPT_MAX_MS;
 	SbxOp *op = sbx_agent37_make_op(account, "runScript", agent37_run_start,
 	                                sizeof(SbxAgent37Run), AGENT37_ARENA_SMALL,
 	                                timeout_ms + AGENT37_RUN_EXTRA_MS);
@@ -80,8 +82,7 @@ sbx_agent37_run_script(const SbxAccount *account, const SbxTarget *target,
 	sbx_agent37_set_target(op, target);
 	if (sbx_script_valid(input))
 		agent37_run_write(op, input);
-	if (run->body == NULL || run->kill_body == NULL ||
-	    timeout_ms > AGENT37_SCRIPT_MAX_MS)
+	if (run->body == NULL || run->kill_body == NULL || !can_be_kept)
 		run->state.steps.step = sbx_steps_refuse;
 	return sbx_steps_made(op);
 }

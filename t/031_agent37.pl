@@ -101,7 +101,13 @@ is_deeply([ @{ run($id, 'head -c 2000000 /dev/zero | tr "\0" x; exit 3') }{qw(tr
 	'must fire: output that was cut');
 is_deeply([ @{ run($id, 'head -c 2000 /dev/zero | tr "\0" x; exit 3') }{qw(truncated exit_code)} ], [ 0, 3 ],
 	'must not fire: output that was not');
-is($s->execute(q{SELECT sbx_start_script($1, 'true')}, $id)->sqlstate, '0A000', 'nothing runs without being waited for');
+is($s->execute(q{SELECT sbx_start_script($1, 'true')}, $id)->sqlstate, 'SB012', 'nothing runs without being waited for');
+$sbx->forget_requests;
+is_deeply(failure(q{SELECT sbx_run_script($1, 'true', timeout => '270.001 s')}, $id), [ 'SB012', undef ], 'must fire: a time that cannot be kept');
+is_deeply($s->execute(q{SELECT error_code FROM sbx_run_script_many(ARRAY[$1], 'true', timeout => '5 min')}, $id)->rows, [ ['SB012'] ], 'must fire: of many, too');
+is(scalar(my @asked = $sbx->requests), 0, 'and nothing is sent');
+is($s->value(q{SELECT exit_code FROM sbx_run_script($1, 'true', timeout => '270 s')}, $id), 0, 'must not fire: the longest time');
+is($s->value(q{SELECT exit_code FROM sbx_run_script_many(ARRAY[$1], 'true')}, $id), 0, 'must not fire: none');
 
 foreach my $rule ({ action => 'status', status => 502 }, { action => 'reset-after-work' })
 {
