@@ -17,12 +17,6 @@
 /* The daemon takes ten digits.  No sandbox lives for these four months. */
 #define E2B_LIFETIME_MAX_MS INT64_C(9999999999)
 
-/*
- * The kernel refuses a single argument of 128 KiB.  Something is left for what starts
- * the shell.
- */
-#define E2B_ARGUMENT_MAX ((size_t) 120 * 1024)
-
 /* --- what it is told ------------------------------------------------------ */
 
 static bool
@@ -127,16 +121,6 @@ e2b_take_body(SbxOp *op, const char *bytes, size_t length)
 
 /* --- starting one --------------------------------------------------------- */
 
-bool
-sbx_e2b_can_carry(const char *text)
-{
-	json_t *string = json_string(text);
-	bool valid = string != NULL;
-
-	json_decref(string);
-	return valid;
-}
-
 /*
  * A login shell, as the provider's own client uses: what the template sets up for one
  * is there.
@@ -225,7 +209,7 @@ sbx_e2b_spawn(SbxOp *op, const char *text, SbxStep *answer)
 bool
 sbx_e2b_is_long(const char *text)
 {
-	return strlen(text) > E2B_ARGUMENT_MAX;
+	return strlen(text) > SBX_SCRIPT_COMMAND_MAX;
 }
 
 /* A shell reads all of a file before it does the first thing in it. */

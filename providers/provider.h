@@ -178,6 +178,7 @@ typedef struct SbxUsage
 	double cpu; /* vCPU */
 	double memory_mib;
 	double disk_mib;
+	bool disk_untold; /* the provider says nothing of disks: disk_mib means nothing */
 	int64_t sandboxes;
 } SbxUsage;
 
@@ -366,5 +367,6 @@ extern const SbxProviderKind *sbx_provider_kind_find(const char *name);
 
 extern const SbxProviderKind sbx_kind_daytona;
 extern const SbxProviderKind sbx_kind_e2b;
+extern const SbxProviderKind sbx_kind_vercel;
 
 #endif /* SBX_PROVIDER_H */

@@ -25,6 +25,12 @@
  */
 #define SBX_SCRIPT_FILE "/tmp/.sbx-run-"
 
+/*
+ * The kernel refuses a single argument of 128 KiB.  A text that is longer than this, which
+ * leaves something for what starts the shell, goes through a file.
+ */
+#define SBX_SCRIPT_COMMAND_MAX ((size_t) 120 * 1024)
+
 /* Can this be written for a shell? */
 extern bool sbx_script_valid(const SbxRunInput *input);
 
