@@ -516,11 +516,15 @@ spoil_garbage(EmuText *body, const EmuFault *rule)
 	}
 }
 
-/* Each member of the answer gets a value of another type. */
+/*
+ * Each member of the answer gets a value of another type.  Of an answer that
+ * is a JSON text per line that is done to the first, and there are no more.
+ */
 static void
 spoil_types(EmuText *body)
 {
-	json_t *answer = json_loadb(body->data, body->length, JSON_ALLOW_NUL, NULL);
+	json_t *answer = json_loadb(body->data, body->length,
+	                            JSON_ALLOW_NUL | JSON_DISABLE_EOF_CHECK, NULL);
 	const char *name;
 	json_t *value;
 

@@ -533,6 +533,8 @@ prepare_state(const char *agent_path)
 	                                    ":daytona:/home/daytona:/bin/bash\n") &&
 	       write_file("passwd.user",
 	                  "user:x:" INNER_UID ":" INNER_UID "::/home/user:/bin/bash\n") &&
+	       write_file("passwd.ubuntu", "ubuntu:x:" INNER_UID ":" INNER_UID
+	                                   "::/vercel/sandbox:/bin/bash\n") &&
 	       write_file("group", "users:x:" INNER_UID ":\n") &&
 	       write_file("shells", "/bin/sh\n/bin/bash\n");
 }

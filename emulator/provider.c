@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-const EmuProvider *const emu_providers[] = {&emu_daytona, &emu_e2b, NULL};
+const EmuProvider *const emu_providers[] = {&emu_daytona, &emu_e2b, &emu_vercel, NULL};
 
 const EmuProvider *
 emu_provider_by_name(const char *name)

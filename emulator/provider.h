@@ -53,5 +53,6 @@ extern const EmuProvider *emu_provider_by_path(const char *path);
 
 extern const EmuProvider emu_daytona;
 extern const EmuProvider emu_e2b;
+extern const EmuProvider emu_vercel;
 
 #endif

@@ -191,18 +191,23 @@ emu_sandbox_destroy(EmuSandbox *sandbox, int64_t linger_ms)
 static void
 sandbox_audit_one(EmuText *text, const EmuSandbox *sandbox)
 {
+	bool alive = sandbox->alive && sandbox->expired_ms == 0;
+	int64_t end_ms =
+	    sandbox->expired_ms != 0 ? sandbox->expired_ms : sandbox->destroyed_ms;
+
 	emu_text_add(text, text->data[text->length - 1] == '[' ? "{" : ",{");
 	emu_json_member(text, "provider", sandbox->account->provider->name);
 	emu_json_member(text, "account", sandbox->account->digest);
-	emu_json_member(text, "id", sandbox->id);
+	emu_json_member(text, "id",
+	                sandbox->shown_id != NULL ? sandbox->shown_id : sandbox->id);
 	emu_json_member(text, "name", sandbox->name);
 	emu_json_member_raw(text, "labels", sandbox->labels);
 	emu_json_member_integer(text, "createdAtMs", sandbox->created_ms);
-	if (sandbox->alive)
+	if (alive)
 		emu_json_member_raw(text, "destroyedAtMs", "null");
 	else
-		emu_json_member_integer(text, "destroyedAtMs", sandbox->destroyed_ms);
-	emu_json_member_raw(text, "alive", sandbox->alive ? "true" : "false");
+		emu_json_member_integer(text, "destroyedAtMs", end_ms);
+	emu_json_member_raw(text, "alive", alive ? "true" : "false");
 	emu_json_member_integer(text, "creates", sandbox->name_record->creates);
 	emu_text_add(text, "}");
 }
@@ -237,6 +242,7 @@ emu_sandbox_reset(void)
 		emu_sandbox_destroy(sandbox, 0);
 		sandbox->account->provider->release(sandbox);
 		free(sandbox->id);
+		free(sandbox->shown_id);
 		free(sandbox->name);
 		free(sandbox->labels);
 		free(sandbox);

@@ -64,11 +64,13 @@ struct EmuSandbox
 	EmuAccount *account;
 	uint64_t serial; /* order of creation */
 	char *id;
+	char *shown_id; /* what clients know it by, NULL: the id */
 	char *name;
 	EmuName *name_record;
 	char *labels; /* JSON object */
 	int64_t created_ms;
 	int64_t destroyed_ms;
+	int64_t expired_ms; /* nothing but its entry is left since then; 0: there is more */
 	bool alive;
 	EmuResources resources;
 	EmuResources reserved; /* the part counted against the quota now */

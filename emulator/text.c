@@ -245,6 +245,90 @@ emu_json_string(EmuText *text, const char *data, size_t length)
 	emu_text_append(text, "\"", 1);
 }
 
+static void
+json_escape_unit(EmuText *text, unsigned unit)
+{
+	emu_text_format(text, "\\u%04x", unit);
+}
+
+static void
+json_escape_character(EmuText *text, const unsigned char *bytes, size_t width)
+{
+	static const unsigned char masks[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
+	unsigned code = bytes[0] & masks[width];
+
+	for (size_t i = 1; i < width; i++)
+		code = code << 6 | (bytes[i] & 0x3F);
+	if (code < 0x10000)
+	{
+		json_escape_unit(text, code);
+		return;
+	}
+	code -= 0x10000;
+	json_escape_unit(text, 0xD800 | code >> 10);
+	json_escape_unit(text, 0xDC00 | (code & 0x3FF));
+}
+
+/* The same, for clients that take what they read in pieces for whole characters. */
+void
+emu_json_string_ascii(EmuText *text, const char *data, size_t length)
+{
+	const unsigned char *bytes = (const unsigned char *) data;
+	size_t plain = 0; /* start of the run not yet copied */
+	size_t i = 0;
+
+	emu_text_append(text, "\"", 1);
+	while (i < length)
+	{
+		size_t width = utf8_length(bytes + i, length - i);
+
+		if (width == 1 && bytes[i] >= 0x20 && bytes[i] != '"' && bytes[i] != '\\')
+		{
+			i++;
+			continue;
+		}
+		emu_text_append(text, data + plain, i - plain);
+		if (width == 0)
+			json_escape_unit(text, 0xFFFD);
+		else if (width == 1)
+			json_escape_byte(text, bytes[i]);
+		else
+			json_escape_character(text, bytes + i, width);
+		i += width > 0 ? width : 1;
+		plain = i;
+	}
+	emu_text_append(text, data + plain, i - plain);
+	emu_text_append(text, "\"", 1);
+}
+
+size_t
+emu_utf8_tail(const char *data, size_t length)
+{
+	static const unsigned char filler[] = {0x80, 0x80, 0x80};
+
+	for (size_t tail = 1; tail <= 3 && tail <= length; tail++)
+	{
+		unsigned char character[6];
+		unsigned char first = (unsigned char) data[length - tail];
+
+		if (first < 0x80)
+			return 0;
+		if (first < 0xC0)
+			continue;
+
+		/* E0 and F0 ask for more of what comes second than the filler has. */
+		memcpy(character, data + length - tail, tail);
+		memcpy(character + tail, filler, sizeof(filler));
+		if (tail == 1 && (first == 0xE0 || first == 0xF0))
+			character[1] = 0xA0;
+		return utf8_length(character, tail) == 0 &&
+		               utf8_length(character, sizeof(character)) > tail
+		           ? tail
+		           : 0;
+	}
+	return 0;
+}
+
 /* Member names are constants of ours and need no escaping. */
 void
 emu_json_key(EmuText *text, const char *name)

@@ -40,6 +40,7 @@ extern char *emu_text_steal(EmuText *text);
 
 /* JSON output: a member writes its own comma when one is needed. */
 extern void emu_json_string(EmuText *text, const char *data, size_t length);
+extern void emu_json_string_ascii(EmuText *text, const char *data, size_t length);
 extern void emu_json_key(EmuText *text, const char *name);
 extern void emu_json_member(EmuText *text, const char *name, const char *value);
 extern void
@@ -50,6 +51,9 @@ extern void emu_json_member_integer(EmuText *text, const char *name, int64_t num
 extern void emu_json_member_time(EmuText *text, const char *name, int64_t wall_ms);
 
 extern void emu_text_time(EmuText *text, int64_t wall_ms);
+
+/* How many bytes at the end are the start of a character that is not complete. */
+extern size_t emu_utf8_tail(const char *data, size_t length);
 extern void emu_text_base64(EmuText *text, const char *data, size_t length);
 extern bool emu_text_unbase64(EmuText *text, const char *data, size_t length);
 extern void emu_text_unescape_url(EmuText *text, const char *data, size_t length,
