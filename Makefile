@@ -73,6 +73,19 @@ OBJS = \
 	providers/base64.o \
 	providers/connect.o \
 	providers/marks.o \
+	providers/ndjson.o \
+	providers/tar.o \
+	providers/vercel.o \
+	providers/vercel_token.o \
+	providers/vercel_session.o \
+	providers/vercel_process.o \
+	providers/vercel_launch.o \
+	providers/vercel_look.o \
+	providers/vercel_list.o \
+	providers/vercel_power.o \
+	providers/vercel_run.o \
+	providers/vercel_files.o \
+	providers/vercel_destroy.o \
 	providers/e2b.o \
 	providers/e2b_process.o \
 	providers/e2b_launch.o \
@@ -119,7 +132,7 @@ SBX_VERSION := $(shell sed -n '/"version"/{s/.*: *"\(.*\)".*/\1/p;q}' $(dir $(fi
 PG_CPPFLAGS = -I$(srcdir)/src -I$(srcdir) -D_GNU_SOURCE -DSBX_ROUTER_VERSION='"$(SBX_VERSION)"'
 # Scores are defined in IEEE double without fused multiply-add.
 PG_CFLAGS = -ffp-contract=off -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers $(SBX_CFLAGS)
-SHLIB_LINK = -lcurl -ljansson
+SHLIB_LINK = -lcurl -ljansson -lz
 
 # PGXS tracks no headers: everything depends on all of them.
 SBX_HEADERS = $(wildcard src/*.h src/*/*.h providers/*.h)

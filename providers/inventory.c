@@ -57,7 +57,7 @@ sbx_inventory_add(SbxOp *op, SbxInventory *inventory, const SbxInventoryKeys *ke
 
 	if (added == NULL || !read_size(item, keys->cpu, &added->cpu) ||
 	    !read_size(item, keys->memory, &added->memory_mib) ||
-	    !read_size(item, keys->disk, &added->disk_mib))
+	    (keys->disk != NULL && !read_size(item, keys->disk, &added->disk_mib)))
 		return false;
 	added->memory_mib *= keys->mib;
 	added->disk_mib *= keys->mib;

@@ -18,8 +18,8 @@ typedef struct SbxInventoryKeys
 {
 	const char *cpu; /* in vCPU */
 	const char *memory;
-	const char *disk;
-	double mib; /* so many MiB is one of memory or disk */
+	const char *disk; /* NULL = the provider says nothing of it */
+	double mib;       /* so many MiB is one of memory or disk */
 } SbxInventoryKeys;
 
 typedef struct SbxInventoryItem

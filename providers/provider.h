@@ -178,6 +178,7 @@ typedef struct SbxUsage
 	double cpu; /* vCPU */
 	double memory_mib;
 	double disk_mib;
+	bool disk_untold; /* the provider says nothing of disks: disk_mib means nothing */
 	int64_t sandboxes;
 } SbxUsage;
 
@@ -367,6 +368,7 @@ extern const SbxProviderKind *sbx_provider_kind_find(const char *name);
 
 extern const SbxProviderKind sbx_kind_daytona;
 extern const SbxProviderKind sbx_kind_e2b;
+extern const SbxProviderKind sbx_kind_vercel;
 extern const SbxProviderKind sbx_kind_agent37;
 
 #endif /* SBX_PROVIDER_H */

@@ -46,6 +46,13 @@ my %kind = (
 		settings => sub { (apiUrl => "$_[0]/e2b", sandboxUrl => "$_[0]/e2b-envd") },
 		long_life => { timeoutSeconds => 7200 },
 		script => '*/process.Process/Start',
+	},
+	vercel => {
+		settings => sub { (apiUrl => "$_[0]/vercel") },
+		long_life => { timeoutSeconds => 7200 },
+		keeps => { persistent => JSON::PP::true },
+		credential => sub { { token => $_[0], teamId => 'team_of_the_test', projectId => 'prj_of_the_test' } },
+		script => '*/cmd',
 	});
 
 my $json = JSON::PP->new->canonical;

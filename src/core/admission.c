@@ -91,9 +91,15 @@ sbx_admission_measure(const SbxCapacity *capacity, const double used[SBX_DIMENSI
 	memset(measurement, 0, sizeof(*measurement));
 	for (int i = 0; i < SBX_DIMENSIONS; i++)
 	{
-		if (capacity->limits[i] != SBX_NOT_CONFIGURED)
-			report(&measurement->resources[i], used[i], capacity->limits[i],
-			       capacity->demand[i]);
+		if (capacity->limits[i] == SBX_NOT_CONFIGURED)
+			continue;
+		if (isnan(used[i]))
+		{
+			sbx_admission_unknown(measurement, SBX_UNKNOWN_NOT_SUPPORTED);
+			return;
+		}
+		report(&measurement->resources[i], used[i], capacity->limits[i],
+		       capacity->demand[i]);
 	}
 }
 

@@ -77,7 +77,7 @@ extern const char *sbx_admission_obstacle(const SbxCapacity *capacity, bool read
 
 /*
  * What is used, against what is configured: the dimensions that have a limit.  There is no
- * obstacle.
+ * obstacle.  NaN is what nobody tells: a limit of it makes all unknown.
  */
 extern void
 sbx_admission_measure(const SbxCapacity *capacity, const double used[SBX_DIMENSIONS],

@@ -66,6 +66,10 @@ static const Advice advice_for_codes[] = {
     {"STOP_WOULD_DESTROY", NULL,
      gettext_noop("The provider deletes this sandbox as soon as it is stopped.  Use "
                   "sbx_destroy() where that is wanted.")},
+    {"NOTHING_KEPT", NULL,
+     gettext_noop(
+         "Nothing was kept of this sandbox when it stopped.  Use sbx_destroy() "
+         "to remove it.")},
     {"SESSION_IN_USE", NULL,
      gettext_noop("Another script has that session.  Use another name, or none.")},
     {"TMP_NOT_WRITABLE", NULL,

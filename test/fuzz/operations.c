@@ -34,8 +34,9 @@ fuzz_account(const SbxProviderKind *kind)
 		         i);
 		value->text = addresses[i];
 	}
+	/* The first one is the secret; others say whose it is. */
 	for (int i = 0; kind->credentials[i].name != NULL; i++)
-		credentials[i] = FUZZ_KEY;
+		credentials[i] = i == 0 ? FUZZ_KEY : "owner";
 	return &account;
 }
 
@@ -44,12 +45,13 @@ fuzz_account(const SbxProviderKind *kind)
 static const SbxPair pairs[] = {
     {"sbx-router-id", FUZZ_NAME}, {"sbx-router-launch", "token"}, {"NAME", "value"}};
 
-/* Known by its id, by its name, or by both; with a token of its launch or without. */
+/* Known by its id (of one kind that is the name), by its name, or by both; with a token of its launch or without. */
 static SbxTarget
-read_target(FuzzInput *input)
+read_target(const SbxProviderKind *kind, FuzzInput *input)
 {
 	uint8_t how = fuzz_byte(input);
-	SbxTarget target = {FUZZ_ID, FUZZ_NAME, NULL};
+	SbxTarget target = {kind == &sbx_kind_vercel ? FUZZ_NAME : FUZZ_ID, FUZZ_NAME,
+	                    NULL};
 
 	if ((how & 3) == 1)
 		target.sandbox_id = NULL;
@@ -87,7 +89,7 @@ static const SbxScriptTarget script = {"run-1", "0123456789abcdef", 4096};
 	static SbxOp *make_##name(const SbxProviderKind *kind, const SbxAccount *account,  \
 	                          FuzzInput *input)                                        \
 	{                                                                                  \
-		SbxTarget target = read_target(input);                                         \
+		SbxTarget target = read_target(kind, input);                                   \
 		if (kind->name == NULL)                                                        \
 			return NULL;                                                               \
 		return kind->name(account, &target, ##__VA_ARGS__);                            \
@@ -145,7 +147,7 @@ static SbxOp *
 make_run_script(const SbxProviderKind *kind, const SbxAccount *account,
                 FuzzInput *input)
 {
-	SbxTarget target = read_target(input);
+	SbxTarget target = read_target(kind, input);
 	SbxRunInput run = read_run(input);
 
 	return kind->run_script == NULL ? NULL : kind->run_script(account, &target, &run);
@@ -155,7 +157,7 @@ static SbxOp *
 make_start_script(const SbxProviderKind *kind, const SbxAccount *account,
                   FuzzInput *input)
 {
-	SbxTarget target = read_target(input);
+	SbxTarget target = read_target(kind, input);
 	SbxRunInput run = read_run(input);
 
 	run.session = NULL;
@@ -166,7 +168,7 @@ make_start_script(const SbxProviderKind *kind, const SbxAccount *account,
 static SbxOp *
 make_upload(const SbxProviderKind *kind, const SbxAccount *account, FuzzInput *input)
 {
-	SbxTarget target = read_target(input);
+	SbxTarget target = read_target(kind, input);
 	SbxUploadInput upload = {"/tmp/file", "content", 7, "boundary-4711"};
 
 	return kind->upload == NULL ? NULL : kind->upload(account, &target, &upload);
