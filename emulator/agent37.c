@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "settings.h"
-
 #define EXEC_LIMIT_MS        280000
 #define WAKE_LIMIT_MS        180000
 #define IDLE_MINIMUM_SECONDS 60
@@ -273,26 +271,6 @@ static const EmuSetting settings[] = {
     {.name = "startError", .text = &agent37_config.start_error},
 };
 
-#define SETTING_COUNT (sizeof(settings) / sizeof(settings[0]))
-
-static bool
-agent37_config_set(const char *name, const json_t *value)
-{
-	return emu_settings_set(settings, SETTING_COUNT, name, value);
-}
-
-static void
-agent37_config_reset(void)
-{
-	emu_settings_reset(settings, SETTING_COUNT);
-}
-
-static void
-agent37_config_show(EmuText *text)
-{
-	emu_settings_show(text, emu_agent37.name, settings, SETTING_COUNT);
-}
-
 const EmuProvider emu_agent37 = {
     .name = "agent37",
     .prefixes = {AGENT37_API "/", AGENT37_INSTANCE "/"},
@@ -301,8 +279,7 @@ const EmuProvider emu_agent37 = {
     .refuse = agent37_refuse,
     .make_id = agent37_make_id,
     .release = agent37_release,
-    .config_set = agent37_config_set,
-    .config_reset = agent37_config_reset,
-    .config_show = agent37_config_show,
+    .settings = settings,
+    .setting_count = sizeof(settings) / sizeof(settings[0]),
     .quota = &agent37_quota,
 };

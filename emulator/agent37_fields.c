@@ -17,13 +17,6 @@
 #define IDLE_MAXIMUM      86400
 #define PUBLIC_PORT_COUNT 20
 
-static bool
-is_text(const json_t *value)
-{
-	return json_is_string(value) &&
-	       strlen(json_string_value(value)) == json_string_length(value);
-}
-
 /* Characters, not bytes. */
 static size_t
 text_length(const char *text)
@@ -66,7 +59,8 @@ static bool
 check_template(EmuRequest *request, const char *name, const json_t *value)
 {
 	(void) name;
-	if (!is_text(value) || !agent37_template_valid(json_string_value(value)))
+	if (!emu_is_plain_string(value) ||
+	    !agent37_template_valid(json_string_value(value)))
 		agent37_invalid(request,
 		                "template must be a name, or name@version; it is no image");
 	else if (!agent37_template_known(json_string_value(value)))
@@ -143,7 +137,7 @@ agent37_resources(const json_t *body)
 static bool
 check_type(EmuRequest *request, const char *name, const json_t *value)
 {
-	const char *type = is_text(value) ? json_string_value(value) : "";
+	const char *type = emu_is_plain_string(value) ? json_string_value(value) : "";
 
 	(void) name;
 	if (strcmp(type, "dedicated") == 0)
@@ -161,7 +155,7 @@ check_label(EmuRequest *request, const char *name, const json_t *value)
 {
 	size_t limit = strcmp(name, "user") == 0 ? USER_LIMIT : NAME_LIMIT;
 
-	if (is_text(value) && text_length(json_string_value(value)) <= limit)
+	if (emu_is_plain_string(value) && text_length(json_string_value(value)) <= limit)
 		return true;
 	agent37_invalid(request, "%s must be a string of at most %zu characters", name,
 	                limit);
@@ -219,7 +213,8 @@ check_variable(EmuRequest *request, const char *name, const json_t *value)
 		                name);
 	else if (variable_reserved(name))
 		agent37_invalid(request, "env: %s is reserved", name);
-	else if (!is_text(value) || text_length(json_string_value(value)) > VARIABLE_LIMIT)
+	else if (!emu_is_plain_string(value) ||
+	         text_length(json_string_value(value)) > VARIABLE_LIMIT)
 		agent37_invalid(request,
 		                "env: %.100s must be a string of at most %d characters", name,
 		                VARIABLE_LIMIT);
@@ -313,7 +308,7 @@ check_public_ports(EmuRequest *request, const char *name, const json_t *value)
 
 		good = good && has_only(entry, members) && is_integer_within(port, 1, 65535) &&
 		       !port_reserved(json_integer_value(port)) &&
-		       (prefix == NULL || is_text(prefix));
+		       (prefix == NULL || emu_is_plain_string(prefix));
 	}
 	if (!good)
 		agent37_invalid(request, "%s must be a list of at most %d free ports", name,

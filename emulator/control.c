@@ -172,7 +172,8 @@ control_config(EmuRequest *request)
 
 	json_object_foreach (provider != NULL ? body : NULL, name, value)
 	{
-		if (strcmp(name, "provider") == 0 || provider->config_set(name, value))
+		if (strcmp(name, "provider") == 0 ||
+		    emu_settings_set(provider->settings, provider->setting_count, name, value))
 			continue;
 		emu_text_format(&text,
 		                "unknown setting \"%s\" of %s, or a value of the wrong type",
@@ -184,7 +185,8 @@ control_config(EmuRequest *request)
 	}
 	if (provider != NULL)
 	{
-		provider->config_show(&text);
+		emu_settings_show(&text, provider->name, provider->settings,
+		                  provider->setting_count);
 		emu_answer_json(request, 200, &text);
 	}
 	json_decref(body);
@@ -200,8 +202,12 @@ control_reset(EmuRequest *request)
 	emu_requestlog_clear();
 	for (size_t i = 0; emu_providers[i] != NULL; i++)
 	{
-		*emu_providers[i]->quota = (EmuQuota) EMU_NO_QUOTA;
-		emu_providers[i]->config_reset();
+		const EmuProvider *provider = emu_providers[i];
+
+		*provider->quota = (EmuQuota) EMU_NO_QUOTA;
+		emu_settings_reset(provider->settings, provider->setting_count);
+		if (provider->reset != NULL)
+			provider->reset();
 	}
 	control_agree(request);
 }

@@ -8,12 +8,9 @@
  */
 #include "daytona.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "settings.h"
 
 #define MINUTE_MS 60000
 
@@ -103,18 +100,6 @@ daytona_refuse(EmuRequest *request, int status, const char *message)
 		throttle_headers(request);
 }
 
-void
-daytona_refuse_format(EmuRequest *request, int status, const char *format, ...)
-{
-	char message[1024];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(message, sizeof(message), format, arguments);
-	va_end(arguments);
-	daytona_refuse(request, status, message);
-}
-
 /* Answers 400 itself and returns NULL if there is no JSON object. */
 json_t *
 daytona_body(EmuRequest *request)
@@ -123,8 +108,8 @@ daytona_body(EmuRequest *request)
 	json_t *body = emu_request_object(request, &problem);
 
 	if (body == NULL)
-		daytona_refuse_format(request, 400, "the body is not a JSON object: %s",
-		                      problem.data);
+		emu_refuse_format(request, 400, "the body is not a JSON object: %s",
+		                  problem.data);
 	emu_text_free(&problem);
 	return body;
 }
@@ -251,26 +236,6 @@ static const EmuSetting settings[] = {
     {.name = "startError", .text = &daytona_config.start_error},
 };
 
-#define SETTING_COUNT (sizeof(settings) / sizeof(settings[0]))
-
-static bool
-daytona_config_set(const char *name, const json_t *value)
-{
-	return emu_settings_set(settings, SETTING_COUNT, name, value);
-}
-
-static void
-daytona_config_reset(void)
-{
-	emu_settings_reset(settings, SETTING_COUNT);
-}
-
-static void
-daytona_config_show(EmuText *text)
-{
-	emu_settings_show(text, emu_daytona.name, settings, SETTING_COUNT);
-}
-
 const EmuProvider emu_daytona = {
     .name = "daytona",
     .prefixes = {"/daytona/"},
@@ -278,8 +243,7 @@ const EmuProvider emu_daytona = {
     .handle = daytona_handle,
     .refuse = daytona_refuse,
     .release = daytona_release,
-    .config_set = daytona_config_set,
-    .config_reset = daytona_config_reset,
-    .config_show = daytona_config_show,
+    .settings = settings,
+    .setting_count = sizeof(settings) / sizeof(settings[0]),
     .quota = &daytona_quota,
 };

@@ -78,8 +78,6 @@ extern EmuQuota daytona_quota;
 
 /* daytona.c */
 extern void daytona_refuse(EmuRequest *request, int status, const char *message);
-extern void daytona_refuse_format(EmuRequest *request, int status, const char *format,
-                                  ...) __attribute__((format(printf, 3, 4)));
 extern json_t *daytona_body(EmuRequest *request);
 
 /* daytona_sandbox.c */

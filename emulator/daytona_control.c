@@ -129,8 +129,8 @@ set_interval(EmuRequest *request, EmuSandbox *sandbox, const char *what,
 	if (*number == '\0' || *end != '\0' || minutes > 1000000000 || minutes < -1)
 		daytona_refuse(request, 400, "Validation failed (numeric string is expected)");
 	else if (minutes < 0 && strcmp(what, "autodelete") != 0)
-		daytona_refuse_format(request, 400, "%s interval must be non-negative",
-		                      strcmp(what, "autostop") == 0 ? "Auto-stop" : "The");
+		emu_refuse_format(request, 400, "%s interval must be non-negative",
+		                  strcmp(what, "autostop") == 0 ? "Auto-stop" : "The");
 	else
 	{
 		if (strcmp(what, "autostop") == 0)
@@ -150,8 +150,8 @@ set_interval(EmuRequest *request, EmuSandbox *sandbox, const char *what,
 static void
 not_found(EmuRequest *request)
 {
-	daytona_refuse_format(request, 404, "Cannot %s %s", request->method,
-	                      request->path + strlen("/daytona"));
+	emu_refuse_format(request, 404, "Cannot %s %s", request->method,
+	                  request->path + strlen("/daytona"));
 }
 
 static void
@@ -221,8 +221,8 @@ route(EmuRequest *request, EmuAccount *account, const EmuPath *path)
 	else if ((sandbox = find_sandbox(account, path->segments[1])) != NULL)
 		handle_sandbox(request, sandbox, path);
 	else
-		daytona_refuse_format(request, 404, "Sandbox with ID or name %s not found",
-		                      path->segments[1]);
+		emu_refuse_format(request, 404, "Sandbox with ID or name %s not found",
+		                  path->segments[1]);
 }
 
 /*

@@ -43,11 +43,9 @@ check_types(EmuRequest *request, const json_t *body)
 	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++)
 	{
 		value = json_object_get(body, strings[i]);
-		if (value != NULL && !json_is_null(value) &&
-		    (!json_is_string(value) ||
-		     strlen(json_string_value(value)) != json_string_length(value)))
+		if (value != NULL && !json_is_null(value) && !emu_is_plain_string(value))
 		{
-			daytona_refuse_format(request, 400, "%s must be a string", strings[i]);
+			emu_refuse_format(request, 400, "%s must be a string", strings[i]);
 			return false;
 		}
 	}
@@ -59,8 +57,8 @@ check_types(EmuRequest *request, const json_t *body)
 		     floor(json_number_value(value)) != json_number_value(value) ||
 		     fabs(json_number_value(value)) > 1e9))
 		{
-			daytona_refuse_format(request, 400, "%s must be an integer number",
-			                      integers[i]);
+			emu_refuse_format(request, 400, "%s must be an integer number",
+			                  integers[i]);
 			return false;
 		}
 	}
@@ -70,14 +68,14 @@ check_types(EmuRequest *request, const json_t *body)
 
 		if (object != NULL && !json_is_null(object) && !json_is_object(object))
 		{
-			daytona_refuse_format(request, 400, "%s must be an object", objects[i]);
+			emu_refuse_format(request, 400, "%s must be an object", objects[i]);
 			return false;
 		}
 		json_object_foreach (object, name, value)
 			if (!json_is_string(value))
 			{
-				daytona_refuse_format(request, 400, "each value in %s must be a string",
-				                      objects[i]);
+				emu_refuse_format(request, 400, "each value in %s must be a string",
+				                  objects[i]);
 				return false;
 			}
 	}
@@ -139,7 +137,7 @@ check_values(EmuRequest *request, const json_t *body)
 		daytona_refuse(request, 404, "Region not found");
 	else if (snapshot != NULL && (strncmp(snapshot, "no-such-", 8) == 0 ||
 	                              strncmp(snapshot, "snap_no-such-", 13) == 0))
-		daytona_refuse_format(request, 400, "Snapshot %s not found", snapshot);
+		emu_refuse_format(request, 400, "Snapshot %s not found", snapshot);
 	else
 		return true;
 	return false;
@@ -207,8 +205,8 @@ begin(EmuRequest *request, EmuSandbox *sandbox)
 	{
 		details->state = DAYTONA_ERROR;
 		details->error_reason = "the sandbox failed to start";
-		daytona_refuse_format(request, 400, "Sandbox failed to start: %s",
-		                      daytona_config.start_error);
+		emu_refuse_format(request, 400, "Sandbox failed to start: %s",
+		                  daytona_config.start_error);
 	}
 	else
 	{
@@ -250,8 +248,7 @@ create_from(EmuRequest *request, EmuAccount *account, const json_t *body)
 		return;
 	if (name != NULL && emu_sandbox_by_name(account, name) != NULL)
 	{
-		daytona_refuse_format(request, 409, "Sandbox with name %s already exists",
-		                      name);
+		emu_refuse_format(request, 409, "Sandbox with name %s already exists", name);
 		return;
 	}
 	labels_text =

@@ -422,8 +422,7 @@ bulk_download(EmuRequest *request, EmuSandbox *sandbox)
 	if (body == NULL)
 		return;
 	json_array_foreach (paths, index, path)
-		good = good && json_is_string(path) && json_string_length(path) > 0 &&
-		       strlen(json_string_value(path)) == json_string_length(path);
+		good = good && emu_is_plain_string(path) && json_string_length(path) > 0;
 	if (!good)
 		daytona_toolbox_refuse(request, 400, NULL,
 		                       "paths must be an array of file names");

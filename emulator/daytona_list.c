@@ -266,7 +266,6 @@ typedef struct Items
 {
 	Item *list;
 	size_t count;
-	size_t capacity;
 } Items;
 
 static void
@@ -337,11 +336,6 @@ items_add(Items *items, const Query *query, EmuSandbox *sandbox)
 	item_value(item.value, sizeof(item.value), query->sort, sandbox);
 	if (!after_cursor(query, &item))
 		return;
-	if (items->count == items->capacity)
-	{
-		items->capacity = items->capacity * 2 + 64;
-		items->list = emu_realloc(items->list, items->capacity * sizeof(Item));
-	}
 	items->list[items->count++] = item;
 }
 
@@ -351,6 +345,7 @@ items_collect(Items *items, const Query *query, EmuAccount *account)
 	size_t count;
 	EmuSandbox **listed = emu_account_listed(account, daytona_config.list_lag, &count);
 
+	items->list = emu_alloc((count + 1) * sizeof(Item));
 	for (size_t i = 0; i < count; i++)
 		items_add(items, query, listed[i]);
 	free(listed);

@@ -343,19 +343,19 @@ daytona_within_quota(EmuRequest *request, const EmuAccount *account,
 	    "Tier by visiting the dashboard.";
 
 	if (daytona_quota.cpu >= 0 && account->used.cpu + more->cpu > daytona_quota.cpu)
-		daytona_refuse_format(request, 400,
-		                      "Total CPU limit exceeded. Maximum allowed: %g.%s",
-		                      daytona_quota.cpu, advice);
+		emu_refuse_format(request, 400,
+		                  "Total CPU limit exceeded. Maximum allowed: %g.%s",
+		                  daytona_quota.cpu, advice);
 	else if (daytona_quota.memory >= 0 &&
 	         account->used.memory + more->memory > daytona_quota.memory)
-		daytona_refuse_format(request, 400,
-		                      "Total memory limit exceeded. Maximum allowed: %gGiB.%s",
-		                      daytona_quota.memory, advice);
+		emu_refuse_format(request, 400,
+		                  "Total memory limit exceeded. Maximum allowed: %gGiB.%s",
+		                  daytona_quota.memory, advice);
 	else if (daytona_quota.disk >= 0 &&
 	         account->used.disk + more->disk > daytona_quota.disk)
-		daytona_refuse_format(request, 400,
-		                      "Total disk limit exceeded. Maximum allowed: %gGiB.%s",
-		                      daytona_quota.disk, advice);
+		emu_refuse_format(request, 400,
+		                  "Total disk limit exceeded. Maximum allowed: %gGiB.%s",
+		                  daytona_quota.disk, advice);
 	else if (daytona_quota.sandboxes >= 0 &&
 	         (double) account->live_count + sandboxes > daytona_quota.sandboxes)
 		daytona_refuse(request, 400, "No available runners");

@@ -8,12 +8,8 @@
  */
 #include "e2b.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "settings.h"
 
 #define DAY_MS            (24 * 3600 * INT64_C(1000))
 #define EXIT_RETENTION_MS 30000
@@ -60,18 +56,6 @@ e2b_refuse(EmuRequest *request, int status, const char *message)
 		rate_headers(request);
 }
 
-void
-e2b_refuse_format(EmuRequest *request, int status, const char *format, ...)
-{
-	char message[1024];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(message, sizeof(message), format, arguments);
-	va_end(arguments);
-	e2b_refuse(request, status, message);
-}
-
 /* Answers 400 itself and returns NULL if there is no JSON object. */
 json_t *
 e2b_body(EmuRequest *request)
@@ -80,7 +64,7 @@ e2b_body(EmuRequest *request)
 	json_t *body = emu_request_object(request, &problem);
 
 	if (body == NULL)
-		e2b_refuse_format(request, 400, "Error when parsing request: %s", problem.data);
+		emu_refuse_format(request, 400, "Error when parsing request: %s", problem.data);
 	emu_text_free(&problem);
 	return body;
 }
@@ -222,27 +206,6 @@ static const EmuSetting settings[] = {
     {.name = "domain", .text = &e2b_config.domain},
 };
 
-#define SETTING_COUNT (sizeof(settings) / sizeof(settings[0]))
-
-static bool
-e2b_config_set(const char *name, const json_t *value)
-{
-	return emu_settings_set(settings, SETTING_COUNT, name, value);
-}
-
-static void
-e2b_config_reset(void)
-{
-	e2b_idempotency_reset();
-	emu_settings_reset(settings, SETTING_COUNT);
-}
-
-static void
-e2b_config_show(EmuText *text)
-{
-	emu_settings_show(text, emu_e2b.name, settings, SETTING_COUNT);
-}
-
 const EmuProvider emu_e2b = {
     .name = "e2b",
     .prefixes = {E2B_API "/", E2B_ENVD "/"},
@@ -251,8 +214,8 @@ const EmuProvider emu_e2b = {
     .refuse = e2b_refuse,
     .make_id = e2b_make_id,
     .release = e2b_release,
-    .config_set = e2b_config_set,
-    .config_reset = e2b_config_reset,
-    .config_show = e2b_config_show,
+    .settings = settings,
+    .setting_count = sizeof(settings) / sizeof(settings[0]),
+    .reset = e2b_idempotency_reset,
     .quota = &e2b_quota,
 };

@@ -75,8 +75,6 @@ extern EmuQuota e2b_quota;
 
 /* e2b.c */
 extern void e2b_refuse(EmuRequest *request, int status, const char *message);
-extern void e2b_refuse_format(EmuRequest *request, int status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 extern json_t *e2b_body(EmuRequest *request);
 
 /* e2b_sandbox.c */

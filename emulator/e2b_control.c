@@ -15,7 +15,7 @@
 static void
 not_found(EmuRequest *request, const char *id)
 {
-	e2b_refuse_format(request, 404,
+	emu_refuse_format(request, 404,
 	                  "Sandbox \"%.200s\" doesn't exist or you don't have access to it",
 	                  id);
 }
@@ -106,7 +106,7 @@ pause_sandbox(EmuRequest *request, EmuSandbox *sandbox, const json_t *body)
 	if (memory != NULL && !json_is_boolean(memory))
 		e2b_refuse(request, 400, "property \"memory\" must be a boolean");
 	else if (e2b_details(sandbox)->state != E2B_RUNNING)
-		e2b_refuse_format(request, 409, "Sandbox '%s' is already paused", sandbox->id);
+		emu_refuse_format(request, 409, "Sandbox '%s' is already paused", sandbox->id);
 	else
 	{
 		e2b_pause(sandbox, !json_is_false(memory));
@@ -134,7 +134,7 @@ reach(EmuRequest *request, EmuSandbox *sandbox, int64_t timeout_ms)
 	if (timeout_ms <= 0)
 		e2b_refuse(request, 400, "Timeout must be greater than 0");
 	else if (timeout_ms > e2b_config.maximum_age)
-		e2b_refuse_format(request, 400, "Timeout cannot be greater than %lld seconds",
+		emu_refuse_format(request, 400, "Timeout cannot be greater than %lld seconds",
 		                  (long long) e2b_config.maximum_age / 1000);
 	else if (details->state == E2B_RESUMING)
 		e2b_refuse(request, 409, "the sandbox is already being resumed");
@@ -174,7 +174,7 @@ resume_sandbox(EmuRequest *request, EmuSandbox *sandbox, const json_t *body)
 	if (!e2b_read_timeout(request, body, SHORT_TIMEOUT_MS, &timeout_ms))
 		return;
 	if (e2b_details(sandbox)->state != E2B_PAUSED)
-		e2b_refuse_format(request, 409, "Sandbox '%s' is already running", sandbox->id);
+		emu_refuse_format(request, 409, "Sandbox '%s' is already running", sandbox->id);
 	else
 		reach(request, sandbox, timeout_ms);
 }

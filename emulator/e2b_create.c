@@ -29,13 +29,13 @@ check_strings(EmuRequest *request, const json_t *body, const char *name)
 		return true;
 	if (!json_is_object(object))
 	{
-		e2b_refuse_format(request, 400, "property \"%s\" must be an object", name);
+		emu_refuse_format(request, 400, "property \"%s\" must be an object", name);
 		return false;
 	}
 	json_object_foreach (object, key, value)
 		if (!json_is_string(value))
 		{
-			e2b_refuse_format(
+			emu_refuse_format(
 			    request, 400,
 			    "each value of \"%s\" must be a string, \"%.100s\" is not", name, key);
 			return false;
@@ -56,7 +56,7 @@ check_types(EmuRequest *request, const json_t *body)
 
 		if (value != NULL && !json_is_boolean(value) && !json_is_null(value))
 		{
-			e2b_refuse_format(request, 400, "property \"%s\" must be a boolean",
+			emu_refuse_format(request, 400, "property \"%s\" must be a boolean",
 			                  flags[i]);
 			return false;
 		}
@@ -67,7 +67,7 @@ check_types(EmuRequest *request, const json_t *body)
 
 		if (value != NULL && !json_is_object(value) && !json_is_null(value))
 		{
-			e2b_refuse_format(request, 400, "property \"%s\" must be an object",
+			emu_refuse_format(request, 400, "property \"%s\" must be an object",
 			                  objects[i]);
 			return false;
 		}
@@ -130,7 +130,7 @@ check_timeout(EmuRequest *request, const json_t *body, bool second_version,
 	if (*timeout_ms <= 0)
 		e2b_refuse(request, 400, "Timeout must be greater than 0");
 	else if (*timeout_ms > e2b_config.maximum_age)
-		e2b_refuse_format(request, 400, "Timeout cannot be greater than %lld seconds",
+		emu_refuse_format(request, 400, "Timeout cannot be greater than %lld seconds",
 		                  (long long) e2b_config.maximum_age / 1000);
 	else
 		return true;

@@ -90,8 +90,7 @@ environment_add(EmuEnvironment *environment, const json_t *object)
 
 	json_object_foreach ((json_t *) (uintptr_t) object, name, value)
 	{
-		if (*name == '\0' || strchr(name, '=') != NULL || !json_is_string(value) ||
-		    strlen(json_string_value(value)) != json_string_length(value))
+		if (*name == '\0' || strchr(name, '=') != NULL || !emu_is_plain_string(value))
 			return false;
 		emu_environment_set(environment, name, json_string_value(value));
 	}

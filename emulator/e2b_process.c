@@ -196,8 +196,7 @@ member_problem(const json_t *config)
 	if (arguments != NULL && !json_is_array(arguments) && !json_is_null(arguments))
 		return "process.args must be an array";
 	json_array_foreach ((json_t *) (uintptr_t) arguments, index, argument)
-		if (!json_is_string(argument) ||
-		    strlen(json_string_value(argument)) != json_string_length(argument))
+		if (!emu_is_plain_string(argument))
 			return "process.args must be strings without NUL";
 	if (environment != NULL && !json_is_object(environment) &&
 	    !json_is_null(environment))

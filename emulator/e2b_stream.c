@@ -118,14 +118,6 @@ stream_idle(void *owner)
 	emu_text_free(&event);
 }
 
-/* While it is still being handled, an answer is sent by whoever called us. */
-static void
-answer_given(EmuRequest *request)
-{
-	if (request->suspended)
-		emu_request_finish(request);
-}
-
 /* Answers with all that was collected. */
 static void
 stream_deliver(E2bStream *stream)
@@ -135,7 +127,7 @@ stream_deliver(E2bStream *stream)
 	emu_answer(request, 200, E2B_STREAM_TYPE, &stream->frames);
 	emu_answer_header(request, "Connect-Accept-Encoding", "gzip");
 	stream_free(stream);
-	answer_given(request);
+	emu_request_finish_waiting(request);
 }
 
 void
@@ -154,7 +146,7 @@ e2b_stream_begin(E2bStream *stream, int pid)
 	stream_event(stream, &event);
 	emu_text_free(&event);
 	if (!stream->collected)
-		answer_given(request);
+		emu_request_finish_waiting(request);
 	else if (request->fault != NULL && request->operation == EMU_OP_START)
 		stream_deliver(stream);
 }
@@ -255,6 +247,6 @@ e2b_stream_break(E2bStream *stream, const char *sandbox_id)
 	else
 	{
 		e2b_answer_gone(request, sandbox_id);
-		answer_given(request);
+		emu_request_finish_waiting(request);
 	}
 }

@@ -111,10 +111,10 @@ e2b_template_find(EmuRequest *request, const char *reference, E2bTemplate *found
 	bool valid = reference_valid(tidy);
 
 	if (!valid)
-		e2b_refuse_format(request, 400, "Invalid template reference: %.200s", tidy);
+		emu_refuse_format(request, 400, "Invalid template reference: %.200s", tidy);
 	else if (strncmp(name, "no-such-", 8) == 0)
 	{
-		e2b_refuse_format(request, 404, "template '%.200s' not found", tidy);
+		emu_refuse_format(request, 404, "template '%.200s' not found", tidy);
 		valid = false;
 	}
 	else

@@ -4,6 +4,8 @@
  */
 #include "provider.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 const EmuProvider *const emu_providers[] = {&emu_daytona, &emu_e2b, &emu_vercel,
@@ -30,4 +32,16 @@ emu_provider_by_path(const char *path)
 				return emu_providers[i];
 		}
 	return NULL;
+}
+
+void
+emu_refuse_format(EmuRequest *request, int status, const char *format, ...)
+{
+	char message[1024];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(message, sizeof(message), format, arguments);
+	va_end(arguments);
+	request->provider->refuse(request, status, message);
 }

@@ -5,11 +5,11 @@
 #ifndef EMU_PROVIDER_H
 #define EMU_PROVIDER_H
 
-#include <jansson.h>
 #include <stdbool.h>
 
 #include "request.h"
 #include "sandbox.h"
+#include "settings.h"
 
 /* A provider with two planes may have an address for each. */
 #define EMU_PROVIDER_PREFIXES 2
@@ -35,13 +35,12 @@ struct EmuProvider
 	/* Frees what the provider keeps with a sandbox; its guest is gone. */
 	void (*release)(EmuSandbox *sandbox);
 
-	/*
-	 * Settings of /_control/config.  Set answers false for a name it does
-	 * not know or a value that does not fit; reset restores the defaults.
-	 */
-	bool (*config_set)(const char *name, const json_t *value);
-	void (*config_reset)(void);
-	void (*config_show)(EmuText *text);
+	/* Of /_control/config. */
+	const EmuSetting *settings;
+	size_t setting_count;
+
+	/* Forgets what is kept beside sandboxes and settings; may be NULL. */
+	void (*reset)(void);
 
 	EmuQuota *quota;
 };
@@ -50,6 +49,10 @@ extern const EmuProvider *const emu_providers[];
 
 extern const EmuProvider *emu_provider_by_name(const char *name);
 extern const EmuProvider *emu_provider_by_path(const char *path);
+
+/* As the provider's own refuse. */
+extern void emu_refuse_format(EmuRequest *request, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 extern const EmuProvider emu_agent37;
 extern const EmuProvider emu_daytona;

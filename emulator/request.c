@@ -50,6 +50,13 @@ emu_request_object(EmuRequest *request, EmuText *problem)
 	return NULL;
 }
 
+bool
+emu_is_plain_string(const json_t *value)
+{
+	return json_is_string(value) &&
+	       strlen(json_string_value(value)) == json_string_length(value);
+}
+
 const char *
 emu_path_below(const char *path, const char *prefix)
 {

@@ -116,6 +116,9 @@ extern const char *emu_request_bearer(EmuRequest *request);
  */
 extern json_t *emu_request_object(EmuRequest *request, EmuText *problem);
 
+/* A string that is one in C too: without a NUL. */
+extern bool emu_is_plain_string(const json_t *value);
+
 /* What follows the prefix and a slash, NULL if that is not there. */
 extern const char *emu_path_below(const char *path, const char *prefix);
 
@@ -165,5 +168,8 @@ extern void emu_stream_break(EmuRequest *request);
 extern void
 emu_request_wait(EmuRequest *request, void (*forget)(void *owner), void *owner);
 extern void emu_request_finish(EmuRequest *request);
+
+/* While it is still being handled, an answer is sent by whoever does that. */
+extern void emu_request_finish_waiting(EmuRequest *request);
 
 #endif

@@ -154,7 +154,7 @@ lingering_drop_old(EmuAccount *account, int64_t horizon)
 	size_t left = 0;
 
 	while (*place != NULL)
-		if ((*place)->destroyed_ms <= horizon)
+		if (!(*place)->keeps_entry && (*place)->destroyed_ms <= horizon)
 			*place = (*place)->next_lingering;
 		else
 		{
@@ -179,7 +179,7 @@ emu_account_listed(EmuAccount *account, int64_t lag_ms, size_t *count)
 			list[(*count)++] = sandbox;
 	for (EmuSandbox *sandbox = account->first_lingering; sandbox != NULL;
 	     sandbox = sandbox->next_lingering)
-		if (sandbox->created_ms <= horizon)
+		if (lag_ms == 0 || sandbox->created_ms <= horizon)
 			list[(*count)++] = sandbox;
 	if (lingering > 0)
 		qsort(list, *count, sizeof(EmuSandbox *), newer_first);

@@ -77,6 +77,7 @@ struct EmuSandbox
 	bool holds_slot;       /* for providers that count only some sandboxes */
 	EmuGuest *guest;       /* NULL until something was to be run */
 	void *details;         /* of the provider */
+	bool keeps_entry;      /* lists show it even when it is destroyed */
 
 	EmuSandbox *next_live;
 	EmuSandbox *previous_live;
@@ -104,7 +105,8 @@ emu_sandbox_create(EmuAccount *account, const char *name, const char *labels,
 
 /*
  * What a list shows that lags by so much, newest first; an array to be freed.
- * New ones are not there yet then, and deleted ones still are.
+ * New ones are not there yet then, and deleted ones still are: those that keep
+ * their entry even without a lag, as their provider shows them until it is gone.
  */
 extern EmuSandbox **
 emu_account_listed(EmuAccount *account, int64_t lag_ms, size_t *count);

@@ -214,6 +214,13 @@ emu_request_finish(EmuRequest *request)
 	request_settle(request);
 }
 
+void
+emu_request_finish_waiting(EmuRequest *request)
+{
+	if (request->suspended)
+		request_settle(request);
+}
+
 /*
  * Streaming
  */

@@ -7,9 +7,6 @@
  */
 #include "vercel.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define DAY_MS (24 * 3600 * INT64_C(1000))
@@ -62,34 +59,17 @@ vercel_refuse(EmuRequest *request, int status, const char *message)
 		emu_answer_header(request, "Retry-After", "1");
 }
 
-void
-vercel_refuse_format(EmuRequest *request, int status, const char *format, ...)
-{
-	char message[1024];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(message, sizeof(message), format, arguments);
-	va_end(arguments);
-	vercel_refuse(request, status, message);
-}
-
 /* Answers 400 itself and returns NULL if there is no JSON object. */
 json_t *
 vercel_body(EmuRequest *request)
 {
-	json_error_t error;
-	json_t *body;
+	EmuText problem = {0};
+	json_t *body = emu_request_object(request, &problem);
 
-	if (request->body.length == 0)
-		return json_object();
-	body = json_loadb(request->body.data, request->body.length, JSON_ALLOW_NUL, &error);
-	if (json_is_object(body))
-		return body;
-	vercel_refuse_format(request, 400, "Invalid JSON: %s",
-	                     body == NULL ? error.text : "the body is not an object");
-	json_decref(body);
-	return NULL;
+	if (body == NULL)
+		emu_refuse_format(request, 400, "Invalid JSON: %s", problem.data);
+	emu_text_free(&problem);
+	return body;
 }
 
 /* The prefix, and 28 letters or digits. */
@@ -115,60 +95,19 @@ vercel_make_id(char *buffer, const char *prefix)
  * Settings
  */
 
-static const struct
-{
-	const char *name;
-	int64_t *number;
-	bool *flag;
-} settings[] = {
-    {"delayMs", &vercel_config.hold_create, NULL},
-    {"startDelayMs", &vercel_config.start_delay, NULL},
-    {"stopDelayMs", &vercel_config.stop_delay, NULL},
-    {"deleteDelayMs", &vercel_config.delete_delay, NULL},
-    {"slowDestroyMs", &vercel_config.slow_destroy, NULL},
-    {"listLagMs", &vercel_config.list_lag, NULL},
-    {"maximumTimeoutMs", &vercel_config.maximum_timeout, NULL},
-    {"startFails", NULL, &vercel_config.start_fails},
-    {"hideSizes", NULL, &vercel_config.hide_sizes},
+static const EmuSetting settings[] = {
+    {.name = "delayMs", .number = &vercel_config.hold_create},
+    {.name = "startDelayMs", .number = &vercel_config.start_delay},
+    {.name = "stopDelayMs", .number = &vercel_config.stop_delay},
+    {.name = "deleteDelayMs", .number = &vercel_config.delete_delay},
+    {.name = "slowDestroyMs", .number = &vercel_config.slow_destroy},
+    {.name = "listLagMs", .number = &vercel_config.list_lag},
+    {.name = "maximumTimeoutMs",
+     .number = &vercel_config.maximum_timeout,
+     .initial = DAY_MS},
+    {.name = "startFails", .flag = &vercel_config.start_fails},
+    {.name = "hideSizes", .flag = &vercel_config.hide_sizes},
 };
-
-static bool
-vercel_config_set(const char *name, const json_t *value)
-{
-	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
-	{
-		if (strcmp(name, settings[i].name) != 0)
-			continue;
-		if (settings[i].flag != NULL && json_is_boolean(value))
-			*settings[i].flag = json_is_true(value);
-		else if (settings[i].number != NULL && json_is_integer(value) &&
-		         json_integer_value(value) >= 0)
-			*settings[i].number = json_integer_value(value);
-		else
-			return false;
-		return true;
-	}
-	return false;
-}
-
-static void
-vercel_config_reset(void)
-{
-	vercel_config = (VercelConfig){.maximum_timeout = DAY_MS};
-}
-
-static void
-vercel_config_show(EmuText *text)
-{
-	emu_text_add(text, "{");
-	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
-		if (settings[i].number != NULL)
-			emu_json_member_integer(text, settings[i].name, *settings[i].number);
-		else
-			emu_json_member_raw(text, settings[i].name,
-			                    *settings[i].flag ? "true" : "false");
-	emu_text_add(text, "}");
-}
 
 const EmuProvider emu_vercel = {
     .name = "vercel",
@@ -177,8 +116,7 @@ const EmuProvider emu_vercel = {
     .handle = vercel_handle,
     .refuse = vercel_refuse,
     .release = vercel_release,
-    .config_set = vercel_config_set,
-    .config_reset = vercel_config_reset,
-    .config_show = vercel_config_show,
+    .settings = settings,
+    .setting_count = sizeof(settings) / sizeof(settings[0]),
     .quota = &vercel_quota,
 };

@@ -78,9 +78,8 @@ typedef struct VercelSandbox
 	char snapshot[VERCEL_ID_SIZE]; /* of the last stop, or "" */
 	int64_t updated_ms;
 	int64_t status_ms;
-	VercelSession *current; /* the last one */
-	bool deleting;          /* a delete was accepted, the entry is still there */
-	bool gone;
+	VercelSession *current;        /* the last one */
+	bool deleting;                 /* a delete was accepted, the entry is still there */
 	const char *status_before_end; /* what lists that lag go on showing */
 	EmuTimer removal;
 } VercelSandbox;
@@ -106,8 +105,6 @@ extern EmuQuota vercel_quota;
 extern void vercel_refuse(EmuRequest *request, int status, const char *message);
 extern void vercel_refuse_as(EmuRequest *request, int status, const char *code,
                              const char *message);
-extern void vercel_refuse_format(EmuRequest *request, int status, const char *format,
-                                 ...) __attribute__((format(printf, 3, 4)));
 extern json_t *vercel_body(EmuRequest *request);
 extern void vercel_make_id(char *buffer, const char *prefix);
 

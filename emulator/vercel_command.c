@@ -229,13 +229,6 @@ deadline_struck(void *owner)
  */
 
 static bool
-plain_string(const json_t *value)
-{
-	return json_is_string(value) &&
-	       strlen(json_string_value(value)) == json_string_length(value);
-}
-
-static bool
 flag_or_nothing(const json_t *value)
 {
 	return value == NULL || json_is_boolean(value);
@@ -251,15 +244,15 @@ run_problem(const json_t *body)
 	size_t index;
 	json_t *argument;
 
-	if (!plain_string(json_object_get(body, "command")) ||
+	if (!emu_is_plain_string(json_object_get(body, "command")) ||
 	    json_string_length(json_object_get(body, "command")) == 0)
 		return "`command` should be a string that is not empty";
 	if (arguments != NULL && !json_is_array(arguments))
 		return "`args` should be an array";
 	json_array_foreach ((json_t *) (uintptr_t) arguments, index, argument)
-		if (!plain_string(argument))
+		if (!emu_is_plain_string(argument))
 			return "`args` should be strings without NUL";
-	if (cwd != NULL && !plain_string(cwd))
+	if (cwd != NULL && !emu_is_plain_string(cwd))
 		return "`cwd` should be a string";
 	if (env != NULL && vercel_strings_problem(env) != NULL)
 		return "`env` should be an object of strings under names of variables";
@@ -360,7 +353,7 @@ vercel_run(EmuRequest *request, VercelSession *session)
 	const char *problem = body != NULL ? run_problem(body) : NULL;
 
 	if (problem != NULL)
-		vercel_refuse_format(request, 400, "Invalid request: %s.", problem);
+		emu_refuse_format(request, 400, "Invalid request: %s.", problem);
 	else if (body != NULL)
 		start(request, session, body);
 	json_decref(body);

@@ -172,7 +172,7 @@ vercel_set_network_policy(EmuRequest *request, VercelSession *session)
 		return;
 	problem = vercel_network_policy_problem(body);
 	if (problem != NULL)
-		vercel_refuse_format(request, 400, "Invalid request: the policy %s.", problem);
+		emu_refuse_format(request, 400, "Invalid request: the policy %s.", problem);
 	else
 	{
 		json_decref(session->network_policy);

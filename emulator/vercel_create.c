@@ -54,9 +54,9 @@ name_free(EmuRequest *request, const EmuAccount *account, const char *name)
 {
 	if (name == NULL || vercel_find(account, name) == NULL)
 		return true;
-	vercel_refuse_format(
-	    request, 400, "A sandbox with the name '%s' already exists for this project.",
-	    name);
+	emu_refuse_format(request, 400,
+	                  "A sandbox with the name '%s' already exists for this project.",
+	                  name);
 	return false;
 }
 

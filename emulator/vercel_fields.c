@@ -27,8 +27,7 @@ static char problem_text[512];
 static const char *
 text_problem(const json_t *value)
 {
-	return json_is_string(value) && json_string_length(value) > 0 &&
-	               strlen(json_string_value(value)) == json_string_length(value)
+	return emu_is_plain_string(value) && json_string_length(value) > 0
 	           ? NULL
 	           : "should be a string that is not empty";
 }

@@ -16,46 +16,36 @@
 /* What an archive may unpack to. */
 #define ARCHIVE_LIMIT ((size_t) 160 << 20)
 
-/* Exit codes of the scripts. */
-#define EXIT_DIRECTORY 40
-#define EXIT_EXISTS    42
-#define EXIT_DENIED    43
-#define EXIT_MISSING   44
+/* Of the script that makes a directory. */
+#define EXIT_EXISTS 42
 
 /* Directories on the way to a file are made, as archives need not name them. */
 static const char write_script[] =
     "mkdir -p -- \"$1\" && exec tar --extract --file=- --directory=\"$1\" "
     "--no-same-owner --preserve-permissions";
 
-static const char read_script[] = "[ -e \"$1\" ] || exit 44; [ -d \"$1\" ] && exit 40; "
-                                  "[ -r \"$1\" ] || exit 43; exec cat -- \"$1\"";
-
 static const char make_script[] = "[ -e \"$1\" ] && exit 42; exec mkdir -- \"$1\"";
 
 static const char make_all_script[] = "exec mkdir -p -- \"$1\"";
 
-/* Runs a shell script whose $1 is `path`, which the job is given as its state. */
+/* Runs a script whose $1 is `path`, which the job is given as its state. */
 static void
-run_script(EmuRequest *request, VercelSession *session, const char *script, char *path,
+run_script(EmuRequest *request, VercelSession *session, const char *text, char *path,
            const EmuText *input, void (*done)(EmuJob *job, const EmuProcessEnd *end))
 {
-	const char *arguments[] = {"/bin/sh", "-c", script, "sh", path, NULL};
-	EmuEnvironment environment = {0};
-	EmuCommandLine line = {
-	    .arguments = arguments,
-	    .cwd = VERCEL_CWD,
-	    .output_limit = UINT32_MAX,
+	EmuScript script = {
+	    .text = text,
+	    .arguments = {path},
+	    .home = VERCEL_CWD,
+	    .user = VERCEL_USER,
+	    .input = input != NULL ? input->data : "",
+	    .input_length = input != NULL ? input->length : 0,
 	};
-	EmuJob *job;
+	EmuJob *job =
+	    emu_job_start_script(request, vercel_guest(session->sandbox), &script, done);
 
-	emu_environment_set_basics(&environment, VERCEL_CWD, VERCEL_USER);
-	line.variables = (const char *const *) environment.variables;
-	job = emu_job_start(request, vercel_guest(session->sandbox), &line,
-	                    input != NULL ? input->data : "",
-	                    input != NULL ? input->length : 0, 0, NULL, done);
 	job->state = path;
 	job->release = free;
-	emu_environment_free(&environment);
 }
 
 /* True if the session was lost on the way, which is answered here. */
@@ -102,8 +92,8 @@ write_done(EmuJob *job, const EmuProcessEnd *end)
 	if (end->code == 0)
 		answer_nothing(job->request);
 	else
-		vercel_refuse_format(job->request, 400, "The archive could not be unpacked: %s",
-		                     job->errors.length > 0 ? job->errors.data : "");
+		emu_refuse_format(job->request, 400, "The archive could not be unpacked: %s",
+		                  job->errors.length > 0 ? job->errors.data : "");
 }
 
 /* Answers itself and returns false if the body is none. */
@@ -156,8 +146,7 @@ path_of(EmuRequest *request, const json_t *body)
 
 	if (body == NULL)
 		return NULL;
-	if (json_is_string(path) && json_string_length(path) > 0 &&
-	    strlen(json_string_value(path)) == json_string_length(path) &&
+	if (emu_is_plain_string(path) && json_string_length(path) > 0 &&
 	    (cwd == NULL || json_is_string(cwd)))
 		return vercel_absolute_path(json_string_value(path), json_string_value(cwd));
 	vercel_refuse(request, 400,
@@ -168,14 +157,14 @@ path_of(EmuRequest *request, const json_t *body)
 static void
 refuse_path(EmuRequest *request, int exit_code)
 {
-	if (exit_code == EXIT_MISSING)
+	if (exit_code == EMU_EXIT_MISSING)
 		vercel_refuse(request, 404, "File not found");
 	else
 		vercel_refuse(request, 400,
-		              exit_code == EXIT_DIRECTORY ? "The path is a directory"
-		              : exit_code == EXIT_EXISTS  ? "The path exists already"
-		              : exit_code == EXIT_DENIED  ? "The file cannot be read"
-		                                          : "The directory cannot be made");
+		              exit_code == EMU_EXIT_DIRECTORY ? "The path is a directory"
+		              : exit_code == EXIT_EXISTS      ? "The path exists already"
+		              : exit_code == EMU_EXIT_DENIED  ? "The file cannot be read"
+		                                              : "The directory cannot be made");
 }
 
 static void
@@ -218,7 +207,7 @@ vercel_read_file(EmuRequest *request, VercelSession *session)
 	char *path = path_of(request, body);
 
 	if (path != NULL)
-		run_script(request, session, read_script, path, NULL, read_done);
+		run_script(request, session, emu_script_read, path, NULL, read_done);
 	json_decref(body);
 }
 

@@ -304,32 +304,16 @@ add_sessions(Items *items, const Query *query, EmuSandbox *sandbox)
 	}
 }
 
-/* With a lag, new sandboxes are not there yet and deleted ones still are. */
 static void
 items_collect(Items *items, const Query *query, EmuAccount *account,
               void (*add)(Items *items, const Query *query, EmuSandbox *sandbox))
 {
-	int64_t lag = vercel_config.list_lag;
-	int64_t horizon = emu_wall_ms() - lag;
-	EmuSandbox **place = &account->first_lingering;
+	size_t count;
+	EmuSandbox **listed = emu_account_listed(account, vercel_config.list_lag, &count);
 
-	for (EmuSandbox *sandbox = account->first_live; sandbox != NULL;
-	     sandbox = sandbox->next_live)
-		if (lag == 0 || sandbox->created_ms <= horizon)
-			add(items, query, sandbox);
-	while (*place != NULL)
-	{
-		EmuSandbox *sandbox = *place;
-
-		if (vercel_details(sandbox)->gone && sandbox->destroyed_ms <= horizon)
-		{
-			*place = sandbox->next_lingering;
-			continue;
-		}
-		if (lag == 0 || sandbox->created_ms <= horizon)
-			add(items, query, sandbox);
-		place = &sandbox->next_lingering;
-	}
+	for (size_t i = 0; i < count; i++)
+		add(items, query, listed[i]);
+	free(listed);
 	if (items->count > 0)
 		qsort(items->list, items->count, sizeof(Item),
 		      query->ascending ? by_value : by_value_descending);

@@ -103,7 +103,7 @@ static const struct Route
 static const struct Route *
 route_of(const EmuRequest *request)
 {
-	const char *rest = request->path + strlen(VERCEL_API "/");
+	const char *rest = emu_path_below(request->path, VERCEL_API);
 
 	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++)
 		if (fnmatch(routes[i].path, rest, FNM_PATHNAME) == 0 &&
@@ -169,7 +169,7 @@ account_of_project(EmuRequest *request, const Access *access, const char *projec
 
 	if (project == NULL || *project == '\0')
 	{
-		vercel_refuse_format(request, 400, "Invalid request: missing `%s`.", parameter);
+		emu_refuse_format(request, 400, "Invalid request: missing `%s`.", parameter);
 		return NULL;
 	}
 	if (strncmp(project, "no-such-", 8) == 0)
@@ -284,9 +284,18 @@ handle_owner(EmuRequest *request, Access *access)
 		return;
 	}
 	emu_text_format(&access->owner, "%s %s", access->token, access->team);
-	emu_path_split(&path, request->path + strlen(VERCEL_API "/"));
+	emu_path_split(&path, emu_path_below(request->path, VERCEL_API));
 	handle_route(request, access, &path);
 	emu_path_free(&path);
+}
+
+static void
+refuse_token(EmuRequest *request, int status)
+{
+	vercel_refuse(request, status,
+	              status == 401   ? "The request is not authorized."
+	              : status == 403 ? "Not authorized"
+	                              : "Rate limit exceeded");
 }
 
 /*
@@ -296,19 +305,11 @@ handle_owner(EmuRequest *request, Access *access)
 void
 vercel_handle(EmuRequest *request)
 {
-	static const char scheme[] = "Bearer ";
-	const char *header = emu_request_header(request, "Authorization");
-	Access access = {0};
+	Access access = {.token = emu_request_bearer(request)};
+	int refusal = access.token != NULL ? emu_key_refusal(access.token) : 401;
 
-	access.token = header != NULL && strncmp(header, scheme, sizeof(scheme) - 1) == 0
-	                   ? header + sizeof(scheme) - 1
-	                   : "";
-	if (*access.token == '\0' || strncmp(access.token, "bad-", 4) == 0)
-		vercel_refuse(request, 401, "The request is not authorized.");
-	else if (strncmp(access.token, "denied-", 7) == 0)
-		vercel_refuse(request, 403, "Not authorized");
-	else if (strncmp(access.token, "limited-", 8) == 0)
-		vercel_refuse(request, 429, "Rate limit exceeded");
+	if (refusal != EMU_KEY_ACCEPTED)
+		refuse_token(request, refusal);
 	else
 		handle_owner(request, &access);
 	free(access.team);

@@ -148,6 +148,7 @@ vercel_sandbox_new(EmuAccount *account, const char *owner, const char *counted,
 		sandbox->name_record->creates++;
 	sandbox->shown_id = emu_strdup(details->name);
 	sandbox->details = details;
+	sandbox->keeps_entry = true;
 	details->sandbox = sandbox;
 	details->updated_ms = details->status_ms = sandbox->created_ms;
 	vercel_set_tags(sandbox, json_object_get(body, "tags"));
@@ -164,7 +165,7 @@ removed(void *owner)
 {
 	EmuSandbox *sandbox = owner;
 
-	vercel_details(sandbox)->gone = true;
+	sandbox->keeps_entry = false;
 	name_give_back(sandbox);
 }
 
@@ -201,7 +202,7 @@ vercel_release(EmuSandbox *sandbox)
 
 	if (details == NULL)
 		return;
-	if (!details->gone)
+	if (sandbox->keeps_entry)
 		name_give_back(sandbox);
 	emu_timer_stop(&details->removal);
 	for (VercelSession *session = details->current; session != NULL; session = earlier)

@@ -32,7 +32,8 @@ vercel_session_by_id(const char *owner, const char *id)
 	const VercelSandbox *details =
 	    session != NULL ? vercel_details(session->sandbox) : NULL;
 
-	return details != NULL && !details->gone && strcmp(details->owner, owner) == 0
+	return details != NULL && session->sandbox->keeps_entry &&
+	               strcmp(details->owner, owner) == 0
 	           ? session
 	           : NULL;
 }

@@ -21,7 +21,7 @@ vercel_status(const EmuSandbox *sandbox)
 {
 	const VercelSandbox *details = vercel_details(sandbox);
 
-	if (details->gone)
+	if (!sandbox->keeps_entry)
 		return details->status_before_end;
 	if (details->deleting)
 		return state_names[VERCEL_STOPPING];

@@ -61,16 +61,8 @@ vercel_watcher_new(VercelWatcher **head, EmuRequest *request, VercelWatch kind)
 }
 
 /*
- * Answering; while a request is still being handled, its answer is sent by
- * whoever called us
+ * Answering
  */
-
-static void
-answer_given(EmuRequest *request)
-{
-	if (request->suspended)
-		emu_request_finish(request);
-}
 
 static void
 watcher_answer(VercelWatcher *watcher, const VercelCommand *command)
@@ -81,7 +73,7 @@ watcher_answer(VercelWatcher *watcher, const VercelCommand *command)
 	vercel_command_write(&body, command);
 	emu_answer_json(request, 200, &body);
 	watcher_free(watcher);
-	answer_given(request);
+	emu_request_finish_waiting(request);
 }
 
 static void
@@ -91,7 +83,7 @@ watcher_refuse(VercelWatcher *watcher, int status, const char *message)
 
 	vercel_refuse(request, status, message);
 	watcher_free(watcher);
-	answer_given(request);
+	emu_request_finish_waiting(request);
 }
 
 static void
@@ -111,7 +103,7 @@ vercel_watcher_begin(VercelWatcher *watcher, const EmuText *lines)
 		emu_answer_stream(watcher->request, 200, STREAM_TYPE, watcher_forget, watcher);
 	watcher_add(watcher, lines);
 	if (!watcher->collected)
-		answer_given(watcher->request);
+		emu_request_finish_waiting(watcher->request);
 }
 
 static void
@@ -124,7 +116,7 @@ watcher_finish(VercelWatcher *watcher)
 		emu_answer(request, 200, STREAM_TYPE, &watcher->lines);
 	watcher_free(watcher);
 	if (collected)
-		answer_given(request);
+		emu_request_finish_waiting(request);
 	else
 		emu_stream_end(request);
 }
@@ -145,8 +137,32 @@ shows_output(const VercelWatcher *watcher)
 	return watcher->kind == VERCEL_WATCH_RUN || watcher->kind == VERCEL_WATCH_LOGS;
 }
 
-void
-vercel_watchers_start(VercelWatcher *list, const VercelCommand *command)
+static void
+watcher_started(VercelWatcher *watcher, const VercelCommand *command,
+                const EmuText *line)
+{
+	if (shows_command(watcher))
+		vercel_watcher_begin(watcher, line);
+	else if (watcher->kind == VERCEL_WATCH_START)
+		watcher_answer(watcher, command);
+}
+
+static void
+watcher_ended(VercelWatcher *watcher, const VercelCommand *command, const EmuText *line)
+{
+	if (shows_command(watcher))
+		watcher_add(watcher, line);
+	if (watcher->kind == VERCEL_WATCH_END)
+		watcher_answer(watcher, command);
+	else
+		watcher_finish(watcher);
+}
+
+/* The line shows the command as it is now. */
+static void
+watchers_tell(VercelWatcher *list, const VercelCommand *command,
+              void (*tell)(VercelWatcher *watcher, const VercelCommand *command,
+                           const EmuText *line))
 {
 	EmuText line = {0};
 	VercelWatcher *next;
@@ -156,12 +172,15 @@ vercel_watchers_start(VercelWatcher *list, const VercelCommand *command)
 	for (VercelWatcher *watcher = list; watcher != NULL; watcher = next)
 	{
 		next = watcher->next;
-		if (shows_command(watcher))
-			vercel_watcher_begin(watcher, &line);
-		else if (watcher->kind == VERCEL_WATCH_START)
-			watcher_answer(watcher, command);
+		tell(watcher, command, &line);
 	}
 	emu_text_free(&line);
+}
+
+void
+vercel_watchers_start(VercelWatcher *list, const VercelCommand *command)
+{
+	watchers_tell(list, command, watcher_started);
 }
 
 void
@@ -175,22 +194,7 @@ vercel_watchers_output(VercelWatcher *list, const EmuText *lines)
 void
 vercel_watchers_end(VercelWatcher *list, const VercelCommand *command)
 {
-	EmuText line = {0};
-	VercelWatcher *next;
-
-	vercel_command_write(&line, command);
-	emu_text_add(&line, "\n");
-	for (VercelWatcher *watcher = list; watcher != NULL; watcher = next)
-	{
-		next = watcher->next;
-		if (shows_command(watcher))
-			watcher_add(watcher, &line);
-		if (watcher->kind == VERCEL_WATCH_END)
-			watcher_answer(watcher, command);
-		else
-			watcher_finish(watcher);
-	}
-	emu_text_free(&line);
+	watchers_tell(list, command, watcher_ended);
 }
 
 void

@@ -398,7 +398,7 @@ for wrong in '"delayMs":-1' '"delayMs":"1"' '"startFails":1' '"domain":"x"'; do
 done
 control reset ''
 control config '{"provider":"vercel"}'
-is "$body" '{"delayMs":0,"startDelayMs":0,"stopDelayMs":0,"deleteDelayMs":0,"slowDestroyMs":0,"listLagMs":0,"maximumTimeoutMs":86400000,"startFails":false,"hideSizes":false}' \
+is "$body" '{"provider":"vercel","delayMs":0,"startDelayMs":0,"stopDelayMs":0,"deleteDelayMs":0,"slowDestroyMs":0,"listLagMs":0,"maximumTimeoutMs":86400000,"startFails":false,"hideSizes":false}' \
 	'vercel config: a reset restores the defaults'
 v_list
 is "$(names)" '' 'vercel: and forgets the sandboxes'
