@@ -333,9 +333,15 @@ stream_of(const char *lines)
 }
 
 static void
-play_stream(Drive *drive, const char *lines, bool is_cut, size_t cut_length)
+play_stream(Drive *drive, const char *lines, bool has_lines, bool is_cut,
+            size_t cut_length)
 {
-	Stream stream = stream_of(lines);
+	Stream stream = {0};
+
+	if (has_lines)
+		stream = (Stream){strdup(lines), strlen(lines)};
+	else
+		stream = stream_of(lines);
 
 	if (is_cut && cut_length < stream.length)
 		stream.length = cut_length;
@@ -377,8 +383,8 @@ play(const Scenario *scenario, int cut_answer, size_t cut_length)
 			drive_no_answer(&drive, SBX_PHASE_RECEIVE, true, true);
 		else if (drive.op->request.take_body != NULL &&
 		         scenario->answers[next].status == 200)
-			play_stream(&drive, scenario->answers[next].body, next == cut_answer,
-			            cut_length);
+			play_stream(&drive, scenario->answers[next].body, scenario->has_lines,
+			            next == cut_answer, cut_length);
 		else if (next == cut_answer)
 			drive_answer_bytes(&drive, scenario->answers[next].status,
 			                   scenario->answers[next].body, cut_length);

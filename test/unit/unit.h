@@ -55,6 +55,10 @@ extern void test_e2b_destroy(void);
 extern void test_e2b_planes(void);
 extern void test_e2b_wire(void);
 extern void test_e2b_traps(void);
+extern void test_vercel_launch(void);
+extern void test_vercel_run(void);
+extern void test_vercel_traps(void);
+extern void test_vercel_exhaustion(void);
 extern void test_usage(void);
 extern void test_exhaustion(void);
 
@@ -133,7 +137,7 @@ typedef struct Account
 {
 	const SbxField *fields; /* of the kind */
 	SbxFieldValue settings[SETTINGS_MAX];
-	const char *credentials[1];
+	const char *credentials[SBX_MAX_CREDENTIALS];
 	SbxAccount account;
 } Account;
 
@@ -217,6 +221,40 @@ extern void drive_printed(Drive *drive, const char *text, int exit_code);
 /* Requests to each plane carry its own secret only: a test. */
 extern void is_secret_kept(const Drive *drive, const char *name);
 
+/* --- Vercel fixtures (unit_vercel.c) -------------------------------------- */
+
+#define VERCEL_API     "https://vercel.com/api"
+#define VERCEL_SCOPE   "?teamId=team_1&projectId=prj_1"
+#define VERCEL_SANDBOX VERCEL_API "/v2/sandboxes/" NAME VERCEL_SCOPE
+#define VERCEL_SESSION VERCEL_API "/v2/sandboxes/sessions/sbx_SESSION1"
+
+/* A sandbox in a state with members of its own, and the answer about it. */
+#define VERCEL_ROW(state, more)                                                        \
+	"{\"name\":\"" NAME "\",\"persistent\":true,\"status\":\"" state                   \
+	"\",\"currentSessionId\":\"sbx_SESSION1\",\"createdAt\":1790000000000,"            \
+	"\"tags\":{\"sbx-router-id\":\"" NAME "\",\"k\":\"v\"}" more "}"
+#define VERCEL_DTO_OF(row, state)                                                      \
+	"{\"sandbox\":" row ",\"session\":{\"id\":\"sbx_SESSION1\",\"status\":\"" state    \
+	"\"},\"routes\":[]}"
+#define VERCEL_DTO(state) VERCEL_DTO_OF(VERCEL_ROW("running", ""), state)
+
+extern const SbxAccount *vercel_account(void);
+extern const SbxTarget vercel_target;
+
+/* An operation whose look found the sandbox running. */
+extern Drive vercel_opened(SbxOp *op);
+
+/* A run of a command whose stream was given in pieces and ended so. */
+extern Drive
+vercel_ran(const SbxRunInput *input, const char *lines, size_t piece, int status);
+
+#define VERCEL_BEGUN  "{\"command\":{\"id\":\"cmd_1\",\"exitCode\":null}}\n"
+#define VERCEL_END(n) "{\"command\":{\"id\":\"cmd_1\",\"exitCode\":" n "}}\n"
+#define VERCEL_OUT(s) "{\"stream\":\"stdout\",\"data\":\"" s "\"}\n"
+#define VERCEL_ERR(s) "{\"stream\":\"stderr\",\"data\":\"" s "\"}\n"
+#define VERCEL_MARKED(n)                                                               \
+	VERCEL_OUT("\\u0001run-1:" n "\\u0002") VERCEL_ERR("\\u0001run-1:" n "\\u0002")
+
 /* --- exhaustion (test_exhaustion.c) --------------------------------------- */
 
 /* Of a stream the body is its messages, a line each; a blank starts the last one. */
@@ -232,11 +270,16 @@ typedef struct Scenario
 	SbxOp *(*make)(void);
 	const Answer *answers;
 	int answer_count;
+	bool has_lines; /* its streams are lines as they are */
 } Scenario;
 
 #define SCENARIO(name, make, answers)                                                  \
 	{                                                                                  \
-		name, make, answers, sizeof(answers) / sizeof(answers[0])                      \
+		name, make, answers, sizeof(answers) / sizeof(answers[0]), false               \
+	}
+#define SCENARIO_OF_LINES(name, make, answers)                                         \
+	{                                                                                  \
+		name, make, answers, sizeof(answers) / sizeof(answers[0]), true                \
 	}
 
 /* Plays it with everything ending everywhere. */
