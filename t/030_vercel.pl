@@ -30,7 +30,7 @@ sub failure
 	return [ $result->sqlstate, ref $detail ? $detail->{code} : undef ];
 }
 
-sub made_by { return $s->value('SELECT sbx_provision($1)', qq({"allowedProviders":["$_[0]"]})) }
+sub made_by { return $s->value('SELECT sbx_provision($1)', qq({"providerId":"$_[0]"})) }
 sub creates { return grep { $_->{op} eq 'create' } $sbx->requests }
 
 my $id = $s->value('SELECT sbx_provision($1)', '{"launch":{"labels":{"team":"a"},"env":{"GIVEN":"yes"}}}');
