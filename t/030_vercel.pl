@@ -30,7 +30,7 @@ sub failure
 	return [ $result->sqlstate, ref $detail ? $detail->{code} : undef ];
 }
 
-sub made_by { return $s->value('SELECT sbx_provision($1)', qq({"allowedProviders":["$_[0]"]})) }
+sub made_by { return $s->value('SELECT sbx_provision($1)', qq({"providerId":"$_[0]"})) }
 sub creates { return grep { $_->{op} eq 'create' } $sbx->requests }
 
 my $id = $s->value('SELECT sbx_provision($1)', '{"launch":{"labels":{"team":"a"},"env":{"GIVEN":"yes"}}}');
@@ -70,7 +70,7 @@ is($s->value('SELECT count(*) FROM sbx_find($1, $2)', 'brief', '{"team":"b"}'), 
 $sbx->forget_requests;
 is_deeply(failure('SELECT sbx_stop($1)', $id), [ 'SB008', 'STOP_WOULD_DESTROY' ], 'must fire: a stop that keeps nothing');
 is(scalar $sbx->requests, 0, 'nothing was sent');
-is(failure(q{SELECT sbx_start_script($1, 'true')}, $id)->[0], '0A000', 'no scripts in the background');
+is(failure(q{SELECT sbx_start_script($1, 'true')}, $id)->[0], 'SB012', 'no scripts in the background');
 
 my $kept = made_by('kept');
 run($kept, 'echo here >/vercel/sandbox/file');

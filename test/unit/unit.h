@@ -265,6 +265,7 @@ vercel_ran(const SbxRunInput *input, const char *lines, size_t piece, int status
 #define VERCEL_ERR(s) "{\"stream\":\"stderr\",\"data\":\"" s "\"}\n"
 #define VERCEL_MARKED(n)                                                               \
 	VERCEL_OUT("\\u0001run-1:" n "\\u0002") VERCEL_ERR("\\u0001run-1:" n "\\u0002")
+
 /* --- Agent37 fixtures (unit_agent37.c) ------------------------------------- */
 
 #define AGENT37_API      "https://api.agent37.com"
