@@ -500,6 +500,7 @@ static const struct
     {"e2b_planes", test_e2b_planes},
     {"e2b_wire", test_e2b_wire},
     {"e2b_traps", test_e2b_traps},
+    {"vercel_wire", test_vercel_wire},
     {"vercel_launch", test_vercel_launch},
     {"vercel_run", test_vercel_run},
     {"vercel_traps", test_vercel_traps},

@@ -55,6 +55,7 @@ extern void test_e2b_destroy(void);
 extern void test_e2b_planes(void);
 extern void test_e2b_wire(void);
 extern void test_e2b_traps(void);
+extern void test_vercel_wire(void);
 extern void test_vercel_launch(void);
 extern void test_vercel_run(void);
 extern void test_vercel_traps(void);
