@@ -484,9 +484,12 @@ async function testCommands() {
 		const begun = new Promise((resolve) => { hearing = resolve; });
 		const followed = client.follow(box, job, hearing);
 		await begun;
-		await client.stop(box);
-		await assert.rejects(followed, (error) =>
+
+		// Listened to before the stop, during which it can come.
+		const closed = assert.rejects(followed, (error) =>
 			error instanceof StreamError && error.code === 'sandbox_stream_closed');
+		await client.stop(box);
+		await closed;
 		await assert.rejects(job.wait(), answered(410, 'sandbox_stopped'));
 	});
 	await testWithBox(driver, 'command: an answer that is cut off', async (client, box) => {
