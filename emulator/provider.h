@@ -54,6 +54,7 @@ extern const EmuProvider *emu_provider_by_path(const char *path);
 extern const EmuProvider emu_agent37;
 extern const EmuProvider emu_daytona;
 extern const EmuProvider emu_e2b;
+extern const EmuProvider emu_freestyle;
 extern const EmuProvider emu_vercel;
 
 #endif
