@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-const EmuProvider *const emu_providers[] = {&emu_daytona, &emu_e2b, &emu_vercel,
+const EmuProvider *const emu_providers[] = {&emu_daytona, &emu_e2b,       &emu_vercel,
                                             &emu_agent37, &emu_freestyle, NULL};
 
 const EmuProvider *
