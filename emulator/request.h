@@ -94,6 +94,9 @@ struct EmuRequest
 	void (*forget)(void *owner); /* tells the owner: nobody waits */
 	void *owner;
 
+	/* Takes the answer of one that no connection waits for; NULL: it is sent. */
+	void (*finished)(EmuRequest *request);
+
 	/* Delivery in progress */
 	int64_t read_pause_until;
 	bool stream_waits; /* suspended because all there is has been sent */

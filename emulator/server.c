@@ -211,7 +211,10 @@ request_settle(EmuRequest *request)
 void
 emu_request_finish(EmuRequest *request)
 {
-	request_settle(request);
+	if (request->finished != NULL)
+		request->finished(request);
+	else
+		request_settle(request);
 }
 
 void
