@@ -70,7 +70,9 @@ OBJS = \
 	providers/steps.o \
 	providers/inventory.o \
 	providers/script.o \
+	providers/base64.o \
 	providers/connect.o \
+	providers/marks.o \
 	providers/e2b.o \
 	providers/e2b_process.o \
 	providers/e2b_launch.o \

@@ -40,14 +40,4 @@ typedef struct SbxConnectReader
 extern bool sbx_connect_read(SbxOp *op, SbxConnectReader *reader, const char *bytes,
                              size_t length, SbxConnectTake *take);
 
-/*
- * Standard base64, padded, as every encoder writes it.  The result is no longer than the
- * text; false = it is none.
- */
-extern bool
-sbx_base64_decode(const char *text, size_t text_length, char *bytes, size_t *length);
-
-/* NUL-terminated, in the arena; NULL = no memory. */
-extern char *sbx_base64_encode(SbxArena *arena, const char *bytes, size_t length);
-
 #endif /* SBX_CONNECT_H */

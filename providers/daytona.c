@@ -128,18 +128,15 @@ sbx_daytona_make_op(const SbxAccount *account, const char *operation,
                     int64_t timeout_ms)
 {
 	const SbxFieldValue *setting = &account->settings[DAYTONA_SET_API_URL];
-	const char *api_url = setting->is_set ? setting->text : DAYTONA_API_URL;
-	size_t length = strlen(api_url);
 	SbxOp *op;
 	SbxDaytonaState *state;
 
 	op = sbx_steps_make(operation, first_step, state_size, first_block, timeout_ms);
 	if (op == NULL)
 		return NULL;
-	if (length > 0 && api_url[length - 1] == '/')
-		length--;
 	state = op->state;
-	state->api_url = sbx_arena_strndup(&op->arena, api_url, length);
+	state->api_url =
+	    sbx_steps_base_url(op, setting->is_set ? setting->text : DAYTONA_API_URL);
 	state->api_key = account->credentials[DAYTONA_CREDENTIAL_API_KEY];
 	if (state->api_key == NULL)
 		state->steps.step = sbx_steps_refuse;

@@ -13,6 +13,8 @@
 
 #include <string.h>
 
+#include "providers/base64.h"
+
 #define E2B_DOMAIN   "e2b.app"
 #define E2B_TEMPLATE "base"
 
@@ -98,16 +100,6 @@ e2b_copy_text(SbxOp *op, const SbxFieldValue *value, const char *absent)
 	return value->is_set ? sbx_arena_strdup(&op->arena, value->text) : absent;
 }
 
-static const char *
-e2b_base_url(SbxOp *op, const SbxFieldValue *value)
-{
-	size_t length = strlen(value->text);
-
-	if (length > 0 && value->text[length - 1] == '/')
-		length--;
-	return sbx_arena_strndup(&op->arena, value->text, length);
-}
-
 /*
  * The frame of every operation.  The key is not copied: it would outlive a
  * `clear` in the session, and the caller keeps it until the operation is freed.
@@ -131,10 +123,10 @@ sbx_e2b_make_op(const SbxAccount *account, const char *operation, SbxStep *first
 	                        ? settings[E2B_SET_TIMEOUT].integer
 	                        : E2B_LIFETIME_SECONDS;
 	if (settings[E2B_SET_SANDBOX_URL].is_set)
-		state->fixed_url = e2b_base_url(op, &settings[E2B_SET_SANDBOX_URL]);
+		state->fixed_url = sbx_steps_base_url(op, settings[E2B_SET_SANDBOX_URL].text);
 	state->api_url =
 	    settings[E2B_SET_API_URL].is_set
-	        ? e2b_base_url(op, &settings[E2B_SET_API_URL])
+	        ? sbx_steps_base_url(op, settings[E2B_SET_API_URL].text)
 	        : sbx_arena_printf(&op->arena, "https://api.%s", state->domain);
 	if (state->api_key == NULL)
 		state->steps.step = sbx_steps_refuse;

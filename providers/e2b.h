@@ -6,6 +6,7 @@
 #define SBX_E2B_H
 
 #include "providers/connect.h"
+#include "providers/marks.h"
 #include "providers/script.h"
 #include "providers/steps.h"
 
@@ -160,11 +161,7 @@ extern SbxOpWant sbx_e2b_fail_noted_in_envd(SbxOp *op);
 typedef struct SbxE2bProcess
 {
 	SbxConnectReader reader;
-	SbxScriptOutput output;
-	const char *mark; /* what the text prints when it is over, or NULL */
-	size_t marked[2]; /* bytes of it seen, of standard output and error */
-	int mark_code[2]; /* the exit code in it; valid when has_mark */
-	bool has_mark[2];
+	SbxMarkedOutput marked;
 	bool keep_running; /* only the start is of interest */
 	bool started;
 	bool ended;

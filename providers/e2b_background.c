@@ -60,10 +60,10 @@ e2b_printed(SbxOp *op, int *exit_code)
 
 	if (process->garbled || !sbx_e2b_has_ended(op, exit_code))
 		return NULL;
-	if (process->output.out.bytes == NULL)
+	if (process->marked.output.out.bytes == NULL)
 		return "";
-	process->output.out.bytes[process->output.out.length] = '\0';
-	return process->output.out.bytes;
+	process->marked.output.out.bytes[process->marked.output.out.length] = '\0';
+	return process->marked.output.out.bytes;
 }
 
 /* The word that it printed. */
@@ -359,7 +359,7 @@ e2b_logs_take(SbxOp *op, SbxOpWant *want)
 	else if (exit_code != 0)
 		*want = sbx_steps_fail_response(op, "SCRIPT_UNKNOWN");
 	else
-		return &background->command.process.output.out;
+		return &background->command.process.marked.output.out;
 	return NULL;
 }
 

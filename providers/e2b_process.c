@@ -2,13 +2,13 @@
  * e2b_process.c
  *		Commands in an E2B sandbox: a stream of messages that tell what one does.
  *
- * A stream ends when nobody holds the command's output open any more.  A script that
- * leaves something in the background would keep it open for as long as that lives, so
- * its text says itself when it is over: it prints a mark on both streams.
+ * A stream ends when nobody holds the command's output open any more: what a script leaves
+ * in the background does.  So a script says itself when it is over (providers/marks.h).
  */
 #include <limits.h>
 #include <string.h>
 
+#include "providers/base64.h"
 #include "providers/e2b.h"
 
 /* Time for the answer beyond the command's own. */
@@ -23,124 +23,10 @@
  */
 #define E2B_ARGUMENT_MAX ((size_t) 120 * 1024)
 
-/* A mark is this, the mark's text, a colon, the exit code, and the last one. */
-#define MARK_START '\001'
-#define MARK_END   '\002'
-
-/* --- what it writes ------------------------------------------------------- */
-
-static void
-e2b_keep(SbxOp *op, int stream, const char *bytes, size_t length)
-{
-	SbxScriptOutput *output = &((SbxE2bCommand *) op->state)->process.output;
-	SbxScriptStream *kept = stream == 0 ? &output->out : &output->err;
-
-	sbx_script_append(&op->arena, &output->both, bytes,
-	                  sbx_script_append(&op->arena, kept, bytes, length));
-}
-
-/* The byte of the mark at that place; after the colon come digits. */
-static bool
-e2b_mark_goes_on(const SbxE2bProcess *process, int stream, char byte)
-{
-	size_t at = process->marked[stream];
-	size_t length = strlen(process->mark);
-
-	if (at == 0)
-		return byte == MARK_START;
-	if (at <= length)
-		return byte == process->mark[at - 1];
-	if (at == length + 1)
-		return byte == ':';
-	return (byte >= '0' && byte <= '9' && at < length + 5) ||
-	       (byte == MARK_END && at > length + 2);
-}
-
-/* What looked like a mark and is none belongs to the output after all. */
-static void
-e2b_unmark(SbxOp *op, int stream)
-{
-	SbxE2bProcess *process = &((SbxE2bCommand *) op->state)->process;
-	size_t at = process->marked[stream];
-	size_t length = strlen(process->mark);
-	char start = MARK_START;
-	char digits[4];
-	int count = 0;
-
-	process->marked[stream] = 0;
-	if (at == 0)
-		return;
-	e2b_keep(op, stream, &start, 1);
-	e2b_keep(op, stream, process->mark, at - 1 < length ? at - 1 : length);
-	if (at > length + 1)
-		e2b_keep(op, stream, ":", 1);
-	for (size_t i = length + 2; i < at && count < 4; i++)
-		count++;
-	for (int i = count, code = process->mark_code[stream]; i > 0; i--, code /= 10)
-		digits[i - 1] = (char) ('0' + code % 10);
-	e2b_keep(op, stream, digits, (size_t) count);
-}
-
-static void
-e2b_take_marked_byte(SbxOp *op, int stream, char byte)
-{
-	SbxE2bProcess *process = &((SbxE2bCommand *) op->state)->process;
-	size_t length = strlen(process->mark);
-
-	if (!e2b_mark_goes_on(process, stream, byte))
-	{
-		e2b_unmark(op, stream);
-		if (byte != MARK_START)
-		{
-			e2b_keep(op, stream, &byte, 1);
-			return;
-		}
-	}
-	if (byte == MARK_END && process->marked[stream] > length + 2)
-	{
-		process->has_mark[stream] = true;
-		return;
-	}
-	if (process->marked[stream] == 0)
-		process->mark_code[stream] = 0;
-	if (process->marked[stream] >= length + 2)
-		process->mark_code[stream] = process->mark_code[stream] * 10 + (byte - '0');
-	process->marked[stream]++;
-}
-
-/* After its mark a stream is somebody else's. */
-static void
-e2b_take_bytes(SbxOp *op, int stream, const char *bytes, size_t length)
-{
-	SbxE2bProcess *process = &((SbxE2bCommand *) op->state)->process;
-
-	if (process->mark == NULL)
-	{
-		e2b_keep(op, stream, bytes, length);
-		return;
-	}
-	while (length > 0 && !process->has_mark[stream])
-	{
-		const char *next =
-		    process->marked[stream] > 0 ? bytes : memchr(bytes, MARK_START, length);
-		size_t plain = next == NULL ? length : (size_t) (next - bytes);
-
-		e2b_keep(op, stream, bytes, plain);
-		bytes += plain;
-		length -= plain;
-		if (length > 0)
-		{
-			e2b_take_marked_byte(op, stream, *bytes);
-			bytes++;
-			length--;
-		}
-	}
-}
-
 /* --- what it is told ------------------------------------------------------ */
 
 static bool
-e2b_take_data(SbxOp *op, const json_t *data)
+e2b_take_data(SbxOp *op, SbxE2bProcess *process, const json_t *data)
 {
 	static const char *const streams[] = {"stdout", "stderr"};
 
@@ -158,7 +44,7 @@ e2b_take_data(SbxOp *op, const json_t *data)
 		bytes = (char *) text;
 		if (!sbx_base64_decode(text, text_length, bytes, &length))
 			return false;
-		e2b_take_bytes(op, i, bytes, length);
+		sbx_marks_take(&op->arena, &process->marked, i, bytes, length);
 	}
 	return !op->arena.out_of_memory;
 }
@@ -199,7 +85,7 @@ e2b_take_event(SbxOp *op, SbxE2bProcess *process, const json_t *message)
 	if (json_is_object(json_object_get(event, "start")))
 		process->started = true;
 	if (data != NULL)
-		return e2b_take_data(op, data);
+		return e2b_take_data(op, process, data);
 	return end == NULL || e2b_take_end(process, end);
 }
 
@@ -226,7 +112,7 @@ e2b_take_message(SbxOp *op, int flags, const char *json, size_t length)
 	process->garbled |= !valid;
 	if (!valid || (process->keep_running && process->started))
 		return false;
-	return process->mark == NULL || !process->has_mark[0] || !process->has_mark[1];
+	return !sbx_marks_complete(&process->marked);
 }
 
 static bool
@@ -287,11 +173,7 @@ e2b_reset_process(SbxOp *op, size_t max_stream, const char *mark)
 	memset(process, 0, sizeof(*process));
 	process->reader.message = message;
 	process->reader.message_size = message_size;
-	process->mark = mark;
-	process->output.out.maximum = max_stream;
-	process->output.err.maximum = max_stream;
-	process->output.both.maximum =
-	    max_stream < SIZE_MAX / 2 ? 2 * max_stream : SIZE_MAX;
+	sbx_marks_open(&process->marked, max_stream, mark);
 }
 
 static SbxOpWant
@@ -381,18 +263,10 @@ sbx_e2b_stored_text(SbxOp *op, const char *run_id)
 bool
 sbx_e2b_has_ended(SbxOp *op, int *exit_code)
 {
-	const SbxE2bProcess *process = &((SbxE2bCommand *) op->state)->process;
+	SbxE2bProcess *process = &((SbxE2bCommand *) op->state)->process;
 
-	for (int i = 0; i < 2; i++)
-	{
-		if (process->mark != NULL && !process->has_mark[i])
-			e2b_unmark(op, i);
-	}
-	if (process->has_mark[0] && process->has_mark[1])
-	{
-		*exit_code = process->mark_code[0];
+	if (sbx_marks_settle(&op->arena, &process->marked, exit_code))
 		return true;
-	}
 	*exit_code = process->exit_code;
 	return process->ended && !process->killed;
 }

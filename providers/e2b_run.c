@@ -124,7 +124,7 @@ e2b_run_result(SbxOp *op, int exit_code)
 
 	if (result == NULL)
 		return NULL;
-	sbx_script_store(&run->command.process.output, result);
+	sbx_script_store(&run->command.process.marked.output, result);
 	result->has_exit_code = true;
 	result->exit_code = exit_code;
 	return result;

@@ -280,7 +280,17 @@ sbx_steps_object(const SbxOp *op, bool allow_nul)
 	return object;
 }
 
-/* --- ids and labels ------------------------------------------------------- */
+/* --- addresses, ids and labels -------------------------------------------- */
+
+const char *
+sbx_steps_base_url(SbxOp *op, const char *url)
+{
+	size_t length = strlen(url);
+
+	if (length > 0 && url[length - 1] == '/')
+		length--;
+	return sbx_arena_strndup(&op->arena, url, length);
+}
 
 bool
 sbx_steps_valid_id(const char *id)

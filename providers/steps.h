@@ -173,6 +173,9 @@ extern const char *sbx_steps_cursor(SbxOp *op, const SbxPages *pages);
  */
 extern SbxOpWant sbx_steps_page_answered(SbxOp *op, SbxPages *pages);
 
+/* A base URL as it is put before paths, without the slash at its end; NULL = no memory. */
+extern const char *sbx_steps_base_url(SbxOp *op, const char *url);
+
 /* A copy of a text member, or NULL. */
 extern const char *
 sbx_steps_copy_string(SbxOp *op, const json_t *object, const char *key);
