@@ -24,9 +24,13 @@ OBJS = \
 	src/core/daytonasummary.o \
 	src/net/op.o \
 	src/net/json.o \
+	src/net/base64.o \
+	src/net/sha1.o \
+	src/net/websocket.o \
 	src/net/address.o \
 	src/net/quietly.o \
 	src/net/libcurl.o \
+	src/net/socket.o \
 	src/net/transfer.o \
 	src/net/trace.o \
 	src/net/engine.o \
@@ -70,7 +74,6 @@ OBJS = \
 	providers/steps.o \
 	providers/inventory.o \
 	providers/script.o \
-	providers/base64.o \
 	providers/connect.o \
 	providers/marks.o \
 	providers/e2b.o \
@@ -108,7 +111,7 @@ SBX_VERSION := $(shell sed -n '/"version"/{s/.*: *"\(.*\)".*/\1/p;q}' $(dir $(fi
 PG_CPPFLAGS = -I$(srcdir)/src -I$(srcdir) -D_GNU_SOURCE -DSBX_ROUTER_VERSION='"$(SBX_VERSION)"'
 # Scores are defined in IEEE double without fused multiply-add.
 PG_CFLAGS = -ffp-contract=off -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers $(SBX_CFLAGS)
-SHLIB_LINK = -lcurl -ljansson
+SHLIB_LINK = -lcurl -ljansson -lwslay
 
 # PGXS tracks no headers: everything depends on all of them.
 SBX_HEADERS = $(wildcard src/*.h src/*/*.h providers/*.h)

@@ -501,6 +501,7 @@ static const struct
     {"e2b_wire", test_e2b_wire},
     {"e2b_traps", test_e2b_traps},
     {"usage", test_usage},
+    {"websocket", test_websocket},
     {"connect", test_connect},
     {"e2b_exhaustion", test_e2b_exhaustion},
     {"exhaustion", test_exhaustion},

@@ -42,6 +42,7 @@ extern void test_daytona_sessions(void);
 extern void test_daytona_texts(void);
 extern void test_daytona_traps(void);
 extern void test_daytona_destroy(void);
+extern void test_websocket(void);
 extern void test_connect(void);
 extern void test_e2b_process(void);
 extern void test_e2b_refusals(void);

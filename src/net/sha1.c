@@ -1,8 +1,8 @@
 /*
  * sha1.c
- *		SHA-1 (FIPS 180-4), for the WebSocket handshake and nothing else.
+ *		SHA-1 (FIPS 180-4), for the handshake of WebSockets and nothing else.
  */
-#include "sha1.h"
+#include "net/sha1.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -71,7 +71,7 @@ add_end(uint32_t state[5], const unsigned char *rest, size_t count, uint64_t len
 }
 
 void
-emu_sha1(unsigned char digest[EMU_SHA1_SIZE], const char *data, size_t length)
+sbx_sha1(unsigned char digest[SBX_SHA1_SIZE], const char *data, size_t length)
 {
 	uint32_t state[5] = {0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476, 0xC3D2E1F0};
 	const unsigned char *bytes = (const unsigned char *) data;
@@ -80,6 +80,6 @@ emu_sha1(unsigned char digest[EMU_SHA1_SIZE], const char *data, size_t length)
 	for (size_t i = 0; i < whole; i += BLOCK_SIZE)
 		add_block(state, bytes + i);
 	add_end(state, bytes + whole, length - whole, length);
-	for (unsigned i = 0; i < EMU_SHA1_SIZE; i++)
+	for (unsigned i = 0; i < SBX_SHA1_SIZE; i++)
 		digest[i] = (unsigned char) (state[i / 4] >> (24 - i % 4 * 8));
 }

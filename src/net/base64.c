@@ -2,7 +2,7 @@
  * base64.c
  *		Bytes as text.
  */
-#include "providers/base64.h"
+#include "net/base64.h"
 
 #include <string.h>
 

@@ -4,8 +4,8 @@
  *
  * Plain C: compiles without PostgreSQL.
  */
-#ifndef SBX_BASE64_H
-#define SBX_BASE64_H
+#ifndef SBX_NET_BASE64_H
+#define SBX_NET_BASE64_H
 
 #include "net/op.h"
 
@@ -19,4 +19,4 @@ sbx_base64_decode(const char *text, size_t text_length, char *bytes, size_t *len
 /* NUL-terminated, in the arena; NULL = no memory. */
 extern char *sbx_base64_encode(SbxArena *arena, const char *bytes, size_t length);
 
-#endif /* SBX_BASE64_H */
+#endif /* SBX_NET_BASE64_H */
