@@ -76,6 +76,17 @@ OBJS = \
 	providers/script.o \
 	providers/connect.o \
 	providers/marks.o \
+	providers/cbor.o \
+	providers/microsandbox.o \
+	providers/microsandbox_frame.o \
+	providers/microsandbox_agent.o \
+	providers/microsandbox_launch.o \
+	providers/microsandbox_list.o \
+	providers/microsandbox_power.o \
+	providers/microsandbox_run.o \
+	providers/microsandbox_background.o \
+	providers/microsandbox_files.o \
+	providers/microsandbox_destroy.o \
 	providers/e2b.o \
 	providers/e2b_process.o \
 	providers/e2b_launch.o \
@@ -111,7 +122,7 @@ SBX_VERSION := $(shell sed -n '/"version"/{s/.*: *"\(.*\)".*/\1/p;q}' $(dir $(fi
 PG_CPPFLAGS = -I$(srcdir)/src -I$(srcdir) -D_GNU_SOURCE -DSBX_ROUTER_VERSION='"$(SBX_VERSION)"'
 # Scores are defined in IEEE double without fused multiply-add.
 PG_CFLAGS = -ffp-contract=off -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers $(SBX_CFLAGS)
-SHLIB_LINK = -lcurl -ljansson -lwslay
+SHLIB_LINK = -lcurl -ljansson -lwslay -lcbor
 
 # PGXS tracks no headers: everything depends on all of them.
 SBX_HEADERS = $(wildcard src/*.h src/*/*.h providers/*.h)

@@ -179,9 +179,6 @@ typedef struct SbxE2bCommand
 	SbxE2bProcess process;
 } SbxE2bCommand;
 
-/* Messages are JSON: a text that is not UTF-8 has no place in them. */
-extern bool sbx_e2b_can_carry(const char *text);
-
 /*
  * Run a text in a shell of its own.  timeout_ms is its lifetime, 0 = none; max_stream
  * bytes of each stream are kept.  With a mark, it counts as over once it has printed

@@ -127,16 +127,6 @@ e2b_take_body(SbxOp *op, const char *bytes, size_t length)
 
 /* --- starting one --------------------------------------------------------- */
 
-bool
-sbx_e2b_can_carry(const char *text)
-{
-	json_t *string = json_string(text);
-	bool valid = string != NULL;
-
-	json_decref(string);
-	return valid;
-}
-
 /*
  * A login shell, as the provider's own client uses: what the template sets up for one
  * is there.

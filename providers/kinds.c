@@ -7,7 +7,7 @@
 #include "providers/provider.h"
 
 const SbxProviderKind *const sbx_provider_kinds[] = {&sbx_kind_daytona, &sbx_kind_e2b,
-                                                     NULL};
+                                                     &sbx_kind_microsandbox, NULL};
 
 const SbxProviderKind *
 sbx_provider_kind_find(const char *name)

@@ -366,5 +366,6 @@ extern const SbxProviderKind *sbx_provider_kind_find(const char *name);
 
 extern const SbxProviderKind sbx_kind_daytona;
 extern const SbxProviderKind sbx_kind_e2b;
+extern const SbxProviderKind sbx_kind_microsandbox;
 
 #endif /* SBX_PROVIDER_H */
