@@ -198,7 +198,7 @@ sub serve_agent
 	my $heard = read_command($client);
 	return say($client, $exited) if $heard =~ /kill -/;
 	note_down('input', length $heard);
-	return say($client, agent(0x10000000, 1, 'core.exec.exited', text('code'), chr(0))) if $heard =~ /umask 077; cat/;
+	return say($client, agent(0x10000000, 1, 'core.exec.exited', text('code'), chr(0))) if $heard =~ /cat >"\$1"/;
 	($behaviour{$behaviour} // $behaviour{plain})->($client);
 	return if $behaviour eq 'vanish';
 	wait_for_ever($client);
@@ -317,8 +317,10 @@ $s->value("SET sbx_router.max_script_output = '64kB'");
 is_deeply([ length $row->{stdout}, @$row{qw(truncated exit_code)} ], [ 65536, 1, 3 ], 'of which as much is kept as is allowed');
 $s->value('RESET sbx_router.max_script_output');
 forget();
-$sbx->run($s, sandbox_of('input'), ': ' . 'x' x 3_000_000);
-like(heard(), qr/^input 30\d{5}$/m, 'must not fire: three megabytes the other way');
+my (undef, $long) = $sbx->run($s, sandbox_of('input'), ': ' . 'x' x 900_000);
+like(heard(), qr/^input 90\d{4}$/m, 'must not fire: nearly a megabyte the other way') or diag($long->everything);
+$s->value(q{SELECT sbx_upload($1, '/x', convert_to(repeat('x', 8000000), 'UTF8'))}, sandbox_of('input'));
+like(heard(), qr/^input 80\d{5}$/m, 'must not fire: eight of them, from a file');
 
 #
 # What goes wrong
