@@ -334,6 +334,7 @@ sbx_microsandbox_note_exec(SbxOp *op, const char *code)
 
 	/* That it became a socket is no failure: what was said on it is. */
 	steps->noted.http_status = 0;
+	steps->noted.request_sent = exec->asked;
 	steps->noted.phase =
 	    exec->garbled || exec->not_run ? SBX_PHASE_PROTOCOL : SBX_PHASE_RECEIVE;
 	steps->noted.timed_out |= exec->timed_out;
