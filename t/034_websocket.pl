@@ -6,6 +6,7 @@ use strict;
 use warnings;
 
 use Digest::SHA qw(sha1);
+use IO::Select;
 use IO::Socket::INET;
 use JSON::PP;
 use MIME::Base64;
@@ -351,6 +352,56 @@ $s->value('SET sbx_router.allow_private_addresses = off');
 my (undef, $denied) = $sbx->run($s, sandbox_of('plain'), 'x');
 like($denied->hint, qr/address is not allowed/, 'must fire: an address that is not allowed');
 $s->value('RESET sbx_router.allow_private_addresses');
+
+#
+# Through a proxy: a tunnel, also to where no TLS is spoken
+#
+
+sub relay
+{
+	my ($one, $other) = @_;
+	my $select = IO::Select->new($one, $other);
+
+	for (;;)
+	{
+		foreach my $from ($select->can_read)
+		{
+			sysread $from, my $bytes, 65536 or POSIX::_exit(0);
+			syswrite $from == $one ? $other : $one, $bytes;
+		}
+	}
+}
+
+my $gate = IO::Socket::INET->new(Listen => 20, LocalAddr => '127.0.0.1') or die "no listener: $!";
+my $proxy = fork // die "could not fork: $!";
+if ($proxy == 0)
+{
+	$SIG{CHLD} = 'IGNORE';
+	$SIG{TERM} = sub { POSIX::_exit(0) };
+	while (1)
+	{
+		my $client = $gate->accept or next;
+		next if fork;
+		my ($line) = read_head($client) =~ /^(.*)\r/;
+		note_down('proxy', $line);
+		POSIX::_exit(0) unless $line =~ /^CONNECT 127\.0\.0\.1:$port /;
+		syswrite $client, "HTTP/1.1 200 x\r\n\r\n";
+		relay($client, IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port"));
+	}
+}
+my $gate_port = $gate->sockport;
+close $gate;
+
+forget();
+$s->value("SET sbx_router.proxy = 'http://127.0.0.1:$gate_port'");
+works('plain', 'through a proxy');
+is(scalar(() = heard() =~ m{^proxy CONNECT 127\.0\.0\.1:$port HTTP/1\.1$}mg), 1, 'by a tunnel');
+unlike(heard(), qr/^proxy .*(?:msb_|Bearer)/m, 'which is not told the key');
+kill 'TERM', $proxy;
+waitpid $proxy, 0;
+fails('plain', undef, qr/reached/, 0, 'no proxy');
+$s->value('RESET sbx_router.proxy');
+is(descriptors(), $sockets, 'no socket is left over of those');
 
 #
 # Cut short
