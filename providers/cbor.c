@@ -269,8 +269,10 @@ make_room(SbxCborWriter *writer, size_t length)
 
 	if (writer->arena->out_of_memory || length > SIZE_MAX / 4)
 		return NULL;
-	while (size - writer->length < length)
-		size *= 2;
+
+	/* What is long is the last of a message, so that room for more would be waste. */
+	if (size - writer->length < length)
+		size = 2 * size > writer->length + length ? 2 * size : writer->length + length;
 	if (size > writer->size)
 	{
 		bigger = sbx_arena_alloc(writer->arena, size);
@@ -282,6 +284,18 @@ make_room(SbxCborWriter *writer, size_t length)
 		writer->size = size;
 	}
 	return (unsigned char *) writer->bytes + writer->length;
+}
+
+void
+sbx_cbor_append(SbxCborWriter *writer, const char *bytes, size_t length)
+{
+	unsigned char *room = make_room(writer, length);
+
+	if (room == NULL)
+		return;
+	if (length > 0)
+		memcpy(room, bytes, length);
+	writer->length += length;
 }
 
 typedef size_t Encode(size_t number, unsigned char *bytes, size_t size);
@@ -300,16 +314,8 @@ write_head(SbxCborWriter *writer, Encode *encode, size_t number)
 static void
 write_string(SbxCborWriter *writer, Encode *encode, const char *bytes, size_t length)
 {
-	unsigned char *room;
-
-	if (!write_head(writer, encode, length))
-		return;
-	room = make_room(writer, length);
-	if (room == NULL)
-		return;
-	if (length > 0)
-		memcpy(room, bytes, length);
-	writer->length += length;
+	if (write_head(writer, encode, length))
+		sbx_cbor_append(writer, bytes, length);
 }
 
 void

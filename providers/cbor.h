@@ -65,6 +65,9 @@ typedef struct SbxCborWriter
 	size_t size;
 } SbxCborWriter;
 
+/* Bytes as they are, which may be no CBOR. */
+extern void sbx_cbor_append(SbxCborWriter *writer, const char *bytes, size_t length);
+
 extern void sbx_cbor_write_map(SbxCborWriter *writer, size_t pairs);
 extern void sbx_cbor_write_array(SbxCborWriter *writer, size_t items);
 extern void sbx_cbor_write_unsigned(SbxCborWriter *writer, uint64_t number);

@@ -146,25 +146,23 @@ char *
 sbx_microsandbox_frame(SbxArena *arena, uint32_t id, unsigned flags, int64_t version,
                        const char *type, const SbxCborWriter *payload, size_t *length)
 {
-	SbxCborWriter body = {.arena = arena};
-	char *frame;
+	SbxCborWriter frame = {.arena = arena};
+	char head[LENGTH_BYTES + FIXED_BYTES] = {0};
 
-	sbx_cbor_write_map(&body, 3);
-	sbx_cbor_write_text(&body, "v");
-	sbx_cbor_write_unsigned(&body, (uint64_t) version);
-	sbx_cbor_write_text(&body, "t");
-	sbx_cbor_write_text(&body, type);
-	sbx_cbor_write_text(&body, "p");
-	sbx_cbor_write_bytes(&body, payload->bytes, payload->length);
-	if (arena->out_of_memory || body.length > FRAME_MAX - FIXED_BYTES)
+	/* Behind its head, which is written when its length is known. */
+	sbx_cbor_append(&frame, head, sizeof(head));
+	sbx_cbor_write_map(&frame, 3);
+	sbx_cbor_write_text(&frame, "v");
+	sbx_cbor_write_unsigned(&frame, (uint64_t) version);
+	sbx_cbor_write_text(&frame, "t");
+	sbx_cbor_write_text(&frame, type);
+	sbx_cbor_write_text(&frame, "p");
+	sbx_cbor_write_bytes(&frame, payload->bytes, payload->length);
+	if (arena->out_of_memory || frame.length > FRAME_MAX + LENGTH_BYTES)
 		return NULL;
-	*length = LENGTH_BYTES + FIXED_BYTES + body.length;
-	frame = sbx_arena_alloc(arena, *length);
-	if (frame == NULL)
-		return NULL;
-	write_word(frame, (uint32_t) (FIXED_BYTES + body.length));
-	write_word(frame + LENGTH_BYTES, id);
-	frame[LENGTH_BYTES + 4] = (char) flags;
-	memcpy(frame + LENGTH_BYTES + FIXED_BYTES, body.bytes, body.length);
-	return frame;
+	write_word(frame.bytes, (uint32_t) (frame.length - LENGTH_BYTES));
+	write_word(frame.bytes + LENGTH_BYTES, id);
+	frame.bytes[LENGTH_BYTES + 4] = (char) flags;
+	*length = frame.length;
+	return frame.bytes;
 }

@@ -318,6 +318,24 @@ downloading(size_t max_bytes)
 	return drive;
 }
 
+/* What waits to be sent needs no more than the content twice. */
+static void
+large_file(const Stream *greeting)
+{
+	SbxUploadInput input = {.path = "x", .length = 20 << 20};
+	Drive drive;
+
+	input.bytes = calloc(1, input.length);
+	drive_start(&drive,
+	            sbx_kind_microsandbox.upload(micro_account(), &micro_target, &input));
+	drive_feed(&drive, greeting->bytes, greeting->length, 1000);
+	is_number(messages(&drive), 82, "eighty pieces of a large one");
+	ok(drive.op->arena.used < input.length * 3 + (2 << 20),
+	   "must not fire: little memory is lost (%zu)", drive.op->arena.used);
+	drive_end(&drive);
+	free((char *) input.bytes);
+}
+
 static void
 files(void)
 {
@@ -343,6 +361,7 @@ files(void)
 	drive_talk_printed(&drive, "", 0);
 	ok(drive.op->succeeded, "must not fire: written");
 	drive_end(&drive);
+	large_file(&stream);
 	for (size_t i = 0; i < sizeof(file_codes) / sizeof(file_codes[0]); i++)
 	{
 		drive = downloading(100);
