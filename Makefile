@@ -24,9 +24,12 @@ OBJS = \
 	src/core/daytonasummary.o \
 	src/net/op.o \
 	src/net/json.o \
+	src/net/base64.o \
+	src/net/websocket.o \
 	src/net/address.o \
 	src/net/quietly.o \
 	src/net/libcurl.o \
+	src/net/socket.o \
 	src/net/transfer.o \
 	src/net/trace.o \
 	src/net/engine.o \
@@ -70,7 +73,6 @@ OBJS = \
 	providers/steps.o \
 	providers/inventory.o \
 	providers/script.o \
-	providers/base64.o \
 	providers/connect.o \
 	providers/marks.o \
 	providers/ndjson.o \
@@ -86,6 +88,17 @@ OBJS = \
 	providers/vercel_run.o \
 	providers/vercel_files.o \
 	providers/vercel_destroy.o \
+	providers/cbor.o \
+	providers/microsandbox.o \
+	providers/microsandbox_frame.o \
+	providers/microsandbox_agent.o \
+	providers/microsandbox_launch.o \
+	providers/microsandbox_list.o \
+	providers/microsandbox_power.o \
+	providers/microsandbox_run.o \
+	providers/microsandbox_background.o \
+	providers/microsandbox_files.o \
+	providers/microsandbox_destroy.o \
 	providers/e2b.o \
 	providers/e2b_process.o \
 	providers/e2b_launch.o \
@@ -132,7 +145,7 @@ SBX_VERSION := $(shell sed -n '/"version"/{s/.*: *"\(.*\)".*/\1/p;q}' $(dir $(fi
 PG_CPPFLAGS = -I$(srcdir)/src -I$(srcdir) -D_GNU_SOURCE -DSBX_ROUTER_VERSION='"$(SBX_VERSION)"'
 # Scores are defined in IEEE double without fused multiply-add.
 PG_CFLAGS = -ffp-contract=off -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers $(SBX_CFLAGS)
-SHLIB_LINK = -lcurl -ljansson -lz
+SHLIB_LINK = -lcurl -ljansson -lz -lwslay -lcbor -lcrypto
 
 # PGXS tracks no headers: everything depends on all of them.
 SBX_HEADERS = $(wildcard src/*.h src/*/*.h providers/*.h)

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <openssl/sha.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -20,7 +21,6 @@
 
 #include "faults.h"
 #include "provider.h"
-#include "sha1.h"
 
 /* The constant of RFC 6455 that the accept key is made with. */
 #define ACCEPT_GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -87,13 +87,13 @@ emu_websocket_wanted(EmuRequest *request)
 static char *
 accept_key(const char *key)
 {
-	unsigned char digest[EMU_SHA1_SIZE];
+	unsigned char digest[SHA_DIGEST_LENGTH];
 	EmuText text = {0};
 	EmuText encoded = {0};
 
 	emu_text_add(&text, key);
 	emu_text_add(&text, ACCEPT_GUID);
-	emu_sha1(digest, text.data, text.length);
+	SHA1((const unsigned char *) text.data, text.length, digest);
 	emu_text_base64(&encoded, (const char *) digest, sizeof(digest));
 	emu_text_free(&text);
 	return encoded.data;

@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#include "providers/base64.h"
+#include "net/base64.h"
 
 #define E2B_DOMAIN   "e2b.app"
 #define E2B_TEMPLATE "base"

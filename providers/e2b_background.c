@@ -99,7 +99,7 @@ e2b_background_write(SbxOp *op, const SbxRunInput *input)
 	SbxStartedScript *started = &background->started;
 
 	background->text = sbx_script_background_text(&op->arena, input);
-	if (background->text == NULL || !sbx_steps_is_utf8(background->text))
+	if (background->text == NULL || !sbx_json_is_text(background->text))
 		return;
 	started->session_id = sbx_arena_strdup(&op->arena, input->run_id);
 	started->command_id = sbx_script_fingerprint(&op->arena, background->text);

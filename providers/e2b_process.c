@@ -8,7 +8,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "providers/base64.h"
+#include "net/base64.h"
 #include "providers/e2b.h"
 
 /* Time for the answer beyond the command's own. */

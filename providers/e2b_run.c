@@ -64,7 +64,7 @@ sbx_e2b_run_script(const SbxAccount *account, const SbxTarget *target,
 		run->text = sbx_script_marked_text(&op->arena, input);
 		run->kill_text = sbx_script_kill_text(&op->arena, input->run_id);
 	}
-	if (run->text == NULL || run->kill_text == NULL || !sbx_steps_is_utf8(run->text))
+	if (run->text == NULL || run->kill_text == NULL || !sbx_json_is_text(run->text))
 		run->command.state.steps.step = sbx_steps_refuse;
 	return sbx_steps_made(op);
 }

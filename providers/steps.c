@@ -304,16 +304,6 @@ sbx_steps_valid_id(const char *id)
 	return length <= SBX_SANDBOX_ID_MAX && strspn(id, SBX_NAME_BYTES) == length;
 }
 
-bool
-sbx_steps_is_utf8(const char *text)
-{
-	json_t *string = json_string(text);
-	bool valid = string != NULL;
-
-	json_decref(string);
-	return valid;
-}
-
 json_t *
 sbx_steps_json_pairs(const SbxPair *pairs, int count)
 {

@@ -103,9 +103,6 @@ extern json_t *sbx_steps_object(const SbxOp *op, bool allow_nul);
  */
 extern bool sbx_steps_valid_id(const char *id);
 
-/* A JSON text can carry nothing else; false also when memory is short. */
-extern bool sbx_steps_is_utf8(const char *text);
-
 /* NULL when a text is not UTF-8, or memory is short; the caller owns it. */
 extern json_t *sbx_steps_json_pairs(const SbxPair *pairs, int count);
 

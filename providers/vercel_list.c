@@ -197,7 +197,7 @@ vercel_copy_labels(SbxOp *op, const SbxPair *labels, int label_count)
 	{
 		find->labels[i].key = sbx_arena_strdup(&op->arena, labels[i].key);
 		find->labels[i].value = sbx_arena_strdup(&op->arena, labels[i].value);
-		if (!sbx_steps_is_utf8(labels[i].key) || !sbx_steps_is_utf8(labels[i].value))
+		if (!sbx_json_is_text(labels[i].key) || !sbx_json_is_text(labels[i].value))
 			return false;
 	}
 	find->label_count = label_count;

@@ -59,7 +59,7 @@ sbx_vercel_run_script(const SbxAccount *account, const SbxTarget *target,
 	sbx_vercel_set_target(op, target);
 	if (sbx_script_valid(input))
 		vercel_run_write(op, input);
-	if (run->text == NULL || run->kill_text == NULL || !sbx_steps_is_utf8(run->text))
+	if (run->text == NULL || run->kill_text == NULL || !sbx_json_is_text(run->text))
 		run->command.state.steps.step = sbx_steps_refuse;
 	return sbx_steps_made(op);
 }
@@ -76,7 +76,7 @@ vercel_run_write(SbxOp *op, const SbxRunInput *input)
 	run->kill_text = sbx_script_kill_text(&op->arena, input->run_id);
 	run->text = sbx_script_marked_text(&op->arena, input);
 	if (run->text == NULL || !sbx_script_is_long(run->text) ||
-	    !sbx_steps_is_utf8(run->text))
+	    !sbx_json_is_text(run->text))
 		return;
 	path = sbx_script_stored_path(&op->arena, input->run_id);
 	text = sbx_script_stored_text(&op->arena, input->run_id, run->text);

@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "providers/base64.h"
+#include "net/base64.h"
 #include "providers/vercel.h"
 
 /* Standard base64 of what is written for URLs, without padding; NULL = no memory. */

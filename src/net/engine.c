@@ -22,6 +22,7 @@
 #include "miscadmin.h"
 #include "net/libcurl.h"
 #include "net/quietly.h"
+#include "net/socket.h"
 #include "net/trace.h"
 #include "net/transfer.h"
 #include "storage/fd.h"
@@ -75,7 +76,7 @@ socket_callback(CURL *easy, curl_socket_t socket, int what, void *arg, void *soc
 		(void) epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, socket, &event);
 		return 0;
 	}
-	event.data.fd = socket;
+	event.data.u64 = (uint32) socket;
 	if (what & CURL_POLL_IN)
 		event.events |= EPOLLIN;
 	if (what & CURL_POLL_OUT)
@@ -93,6 +94,40 @@ timer_callback(CURLM *multi, long timeout_ms, void *arg)
 
 	engine->timer_at = timeout_ms < 0 ? -1 : sbx_libcurl_now() + timeout_ms;
 	return 0;
+}
+
+/*
+ * A connection that is a WebSocket is watched by us.  Its events say whose it is, in the
+ * half of their word that libcurl's leave empty.
+ */
+static bool
+watch_socket(const SbxEngine *engine, const SbxTransfer *transfer)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	int socket = transfer->socket->descriptor;
+
+	if (transfer->socket->wants_room)
+		event.events |= EPOLLOUT;
+
+	/* Whoever is swamped listens only when he can speak again. */
+	if (sbx_websocket_is_swamped(transfer->socket->websocket))
+		event.events &= ~EPOLLIN;
+	event.data.u64 =
+	    (uint64) (transfer - engine->transfers + 1) << 32 | (uint32) socket;
+	return epoll_ctl(engine->epoll_fd, EPOLL_CTL_MOD, socket, &event) == 0 ||
+	       epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, socket, &event) == 0;
+}
+
+/* Whatever becomes of the connection, it is nobody's WebSocket any more. */
+static void
+release(const SbxEngine *engine, SbxTransfer *transfer)
+{
+	struct epoll_event event = {0};
+
+	if (transfer->socket != NULL)
+		(void) epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, transfer->socket->descriptor,
+		                 &event);
+	sbx_transfer_release(transfer);
 }
 
 /* --- making an engine ------------------------------------------------------ */
@@ -311,15 +346,44 @@ complete_exchange(SbxEngine *engine, SbxTransfer *transfer, CURLcode code, int64
 	sbx_transfer_record(transfer, code);
 	if (can_start_again(engine, transfer))
 	{
-		sbx_transfer_release(transfer);
+		release(engine, transfer);
 		transfer->op->anything_sent = transfer->sent_before;
+		transfer->crowded = true;
 		limit_descriptors(engine, engine->sockets);
 		queue_exchange(transfer, now);
 		return;
 	}
 	sbx_trace_exchange(transfer, false);
-	sbx_transfer_release(transfer);
+	release(engine, transfer);
 	step(engine, transfer, now);
+}
+
+/* Do what can be done on a WebSocket now, and wait for what can be done next. */
+static void
+serve_socket(SbxEngine *engine, SbxTransfer *transfer, int64 now)
+{
+	CURLcode code;
+
+	if (sbx_socket_serve(transfer, now, &code))
+		complete_exchange(engine, transfer, code, now);
+	else if (!watch_socket(engine, transfer))
+		complete_exchange(engine, transfer, CURLE_FAILED_INIT, now);
+}
+
+/* libcurl is done with the connection: from now on it is ours. */
+static void
+open_socket(SbxEngine *engine, SbxTransfer *transfer, int64 now)
+{
+	sigset_t saved;
+	bool opened;
+
+	sbx_libcurl_block_signals(&saved);
+	opened = sbx_socket_open(transfer, now);
+	sbx_libcurl_restore_signals(&saved);
+	if (opened)
+		serve_socket(engine, transfer, now);
+	else
+		complete_exchange(engine, transfer, CURLE_FAILED_INIT, now);
 }
 
 /* The operation's time is over: the last step, with what is known by now. */
@@ -352,15 +416,22 @@ perform_sockets(SbxEngine *engine)
 	sbx_libcurl_block_signals(&saved);
 	for (int i = 0; i < ready; i++)
 	{
+		uint32 owner = events[i].data.u64 >> 32;
 		int mask = 0;
 
+		if (owner > 0)
+		{
+			engine->transfers[owner - 1].socket->ready = true;
+			continue;
+		}
 		if (events[i].events & EPOLLIN)
 			mask |= CURL_CSELECT_IN;
 		if (events[i].events & EPOLLOUT)
 			mask |= CURL_CSELECT_OUT;
 		if (events[i].events & (EPOLLERR | EPOLLHUP))
 			mask |= CURL_CSELECT_ERR;
-		curl_multi_socket_action(engine->multi, events[i].data.fd, mask, &running);
+		curl_multi_socket_action(engine->multi, (int) (uint32) events[i].data.u64, mask,
+		                         &running);
 	}
 	if (engine->timer_at >= 0 && engine->timer_at <= sbx_libcurl_now())
 	{
@@ -383,7 +454,11 @@ collect_exchanges(SbxEngine *engine)
 		if (message->msg != CURLMSG_DONE)
 			continue;
 		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **) &transfer);
-		complete_exchange(engine, transfer, message->data.result, sbx_libcurl_now());
+		if (message->data.result == CURLE_OK && sbx_socket_wanted(transfer))
+			open_socket(engine, transfer, sbx_libcurl_now());
+		else
+			complete_exchange(engine, transfer, message->data.result,
+			                  sbx_libcurl_now());
 	}
 }
 
@@ -428,6 +503,9 @@ advance_one(SbxEngine *engine, SbxTransfer *transfer, int64 now)
 
 	if (now >= (has_begun ? transfer->deadline : engine->limit))
 		expire(engine, transfer, now);
+	else if (transfer->socket != NULL &&
+	         (transfer->socket->ready || now >= sbx_socket_wake(transfer->socket)))
+		serve_socket(engine, transfer, now);
 	else if (transfer->wake_at >= 0 && now >= transfer->wake_at)
 	{
 		transfer->wake_at = -1;
@@ -439,7 +517,8 @@ advance_one(SbxEngine *engine, SbxTransfer *transfer, int64 now)
 }
 
 /*
- * Pauses that are over and operations whose time is over; then those whose turn it is,
+ * Pauses that are over, WebSockets that have something, and operations whose time is over;
+ * then those whose turn it is,
  * unless some are waiting for descriptors already.  True = all finished.
  */
 static bool
@@ -486,6 +565,8 @@ next_wake(const SbxEngine *engine)
 			wake = Min(wake, transfer->deadline);
 		if (transfer->wake_at >= 0)
 			wake = Min(wake, transfer->wake_at);
+		if (transfer->socket != NULL)
+			wake = Min(wake, sbx_socket_wake(transfer->socket));
 	}
 	return Max(wake - now, 0);
 }
@@ -540,7 +621,7 @@ end_run(SbxEngine *engine)
 
 		if (transfer->finished)
 			continue;
-		sbx_transfer_release(transfer);
+		release(engine, transfer);
 		finish(transfer);
 	}
 	free(engine->transfers);

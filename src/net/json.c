@@ -105,6 +105,16 @@ sbx_json_integer(const json_t *object, const char *key, int64_t *value)
 	return true;
 }
 
+bool
+sbx_json_is_text(const char *text)
+{
+	json_t *string = json_string(text);
+	bool valid = string != NULL;
+
+	json_decref(string);
+	return valid;
+}
+
 json_t *
 sbx_json_new_object(void)
 {

@@ -42,6 +42,9 @@ extern const char *
 sbx_json_string_length(const json_t *object, const char *key, size_t *length);
 extern bool sbx_json_integer(const json_t *object, const char *key, int64_t *value);
 
+/* Is it UTF-8, so that it can be a text of JSON?  False also for want of memory. */
+extern bool sbx_json_is_text(const char *text);
+
 /* An empty object; NULL = no memory.  The caller owns it. */
 extern json_t *sbx_json_new_object(void);
 

@@ -255,6 +255,29 @@ sbx_op_header(SbxOp *op, const char *name, const char *prefix, const char *value
 	return true;
 }
 
+void
+sbx_op_say(SbxOp *op, const char *bytes, size_t length)
+{
+	SbxHttpRequest *request = &op->request;
+	SbxMessage *message = sbx_arena_alloc(&op->arena, sizeof(*message));
+
+	if (message == NULL)
+		return;
+	message->bytes = bytes;
+	message->length = length;
+	if (request->said == NULL)
+		request->said = message;
+	else
+		request->said_last->next = message;
+	request->said_last = message;
+}
+
+void
+sbx_op_alarm(SbxOp *op, int64_t ms)
+{
+	op->request.alarm_ms = ms > 0 ? ms : 1;
+}
+
 /* --- endings ------------------------------------------------------------ */
 
 SbxOpWant
@@ -323,32 +346,41 @@ sbx_ascii_equal(const char *left, const char *right, size_t length)
 	return true;
 }
 
-char *
-sbx_op_response_header(SbxOp *op, const char *name)
+const char *
+sbx_header_find(const char *lines, const char *name, size_t *value_length)
 {
-	const char *line = op->response.headers;
 	size_t name_length = strlen(name);
 
-	while (line != NULL && *line != '\0')
+	while (lines != NULL && *lines != '\0')
 	{
-		size_t length = strcspn(line, "\r\n");
+		size_t length = strcspn(lines, "\r\n");
 
-		if (length > name_length && line[name_length] == ':' &&
-		    sbx_ascii_equal(line, name, name_length))
+		if (length > name_length && lines[name_length] == ':' &&
+		    sbx_ascii_equal(lines, name, name_length))
 		{
-			const char *value = line + name_length + 1;
-			const char *end = line + length;
+			const char *value = lines + name_length + 1;
+			const char *end = lines + length;
 
 			while (value < end && (*value == ' ' || *value == '\t'))
 				value++;
 			while (end > value && (end[-1] == ' ' || end[-1] == '\t'))
 				end--;
-			return sbx_arena_strndup(&op->arena, value, (size_t) (end - value));
+			*value_length = (size_t) (end - value);
+			return value;
 		}
-		line += length;
-		line += strspn(line, "\r\n");
+		lines += length;
+		lines += strspn(lines, "\r\n");
 	}
 	return NULL;
+}
+
+char *
+sbx_op_response_header(SbxOp *op, const char *name)
+{
+	size_t length;
+	const char *value = sbx_header_find(op->response.headers, name, &length);
+
+	return value == NULL ? NULL : sbx_arena_strndup(&op->arena, value, length);
 }
 
 char *

@@ -60,6 +60,14 @@ typedef struct SbxHeader
 
 typedef struct SbxOp SbxOp;
 
+/* What waits to be said over a WebSocket: one binary message. */
+typedef struct SbxMessage
+{
+	struct SbxMessage *next;
+	const char *bytes;
+	size_t length;
+} SbxMessage;
+
 typedef struct SbxHttpRequest
 {
 	const char *method; /* GET, POST, PUT, PATCH, DELETE */
@@ -88,6 +96,19 @@ typedef struct SbxHttpRequest
 	 * with repeatable: what was taken cannot be given back.
 	 */
 	bool (*take_body)(SbxOp *op, const char *bytes, size_t length);
+
+	/*
+	 * For WebSockets: the URL (of http or https) is asked to become one.  Called with what
+	 * binary messages bring, as one stream, whatever cuts it; and with no bytes when an
+	 * alarm goes off.  Its answers are sbx_op_say() and sbx_op_alarm(), and false = enough:
+	 * the exchange ends there.  Otherwise the rules for take_body hold.
+	 */
+	bool (*talk)(SbxOp *op, const char *bytes, size_t length);
+
+	/* Filled by sbx_op_say() and sbx_op_alarm(), emptied by the driver. */
+	SbxMessage *said;
+	SbxMessage *said_last;
+	int64_t alarm_ms; /* 0 = none has been set */
 } SbxHttpRequest;
 
 /* Where an exchange failed.  A closed set: user functions see these words. */
@@ -110,6 +131,11 @@ typedef enum SbxAllocation
 	SBX_ALLOCATION_MADE         /* proven: a sandbox exists */
 } SbxAllocation;
 
+/*
+ * Of a WebSocket the status is 101 when the operation had enough or the other side said
+ * goodbye.  A connection that ends without that is an answer that is not complete.  Any
+ * other status is a refusal, of which no body is read.
+ */
 typedef struct SbxHttpResponse
 {
 	int status;          /* 0 = no (complete) answer */
@@ -122,6 +148,7 @@ typedef struct SbxHttpResponse
 	bool too_large;        /* cut off at max_response */
 	bool denied;           /* the driver's own rules forbid the address */
 	bool resent;           /* a repeatable request may have arrived twice */
+	bool closed;           /* of a WebSocket: the other side said goodbye */
 } SbxHttpResponse;
 
 /* Sanitised facts: no provider text, no credential, ever. */
@@ -200,6 +227,18 @@ sbx_op_request(SbxOp *op, const char *method, const char *url, bool repeatable);
 extern bool
 sbx_op_header(SbxOp *op, const char *name, const char *prefix, const char *value);
 
+/*
+ * Say a message over the WebSocket that was asked for, after those before it; before it is
+ * open, or while it talks.  The bytes are not copied: they stay until the exchange is over.
+ */
+extern void sbx_op_say(SbxOp *op, const char *bytes, size_t length);
+
+/*
+ * Have talk called after so many milliseconds, instead of an alarm that was set before;
+ * they count from the moment that the WebSocket is open, if it is not yet.
+ */
+extern void sbx_op_alarm(SbxOp *op, int64_t ms);
+
 /* Ends of an operation; each returns SBX_OP_WANT_NOTHING. */
 extern SbxOpWant sbx_op_succeed(SbxOp *op, void *result);
 extern SbxOpWant sbx_op_fail(SbxOp *op, SbxPhase phase, const char *provider_code,
@@ -213,7 +252,14 @@ extern SbxOpWant sbx_op_pause(SbxOp *op, int64_t ms);
 extern SbxOpWant
 sbx_op_fail_response(SbxOp *op, const char *provider_code, SbxAllocation allocation);
 
-/* First value of a response header (case-insensitive), copied; NULL if absent. */
+/*
+ * First value of a header (case-insensitive) among raw lines, in place and without the
+ * blanks around it; NULL if absent.
+ */
+extern const char *
+sbx_header_find(const char *lines, const char *name, size_t *value_length);
+
+/* The same of the response, copied. */
 extern char *sbx_op_response_header(SbxOp *op, const char *name);
 
 /* Percent-encode one path segment or query value (RFC 3986 unreserved kept). */

@@ -91,6 +91,16 @@ answer_time(const SbxTransfer *transfer)
 	return (curl_off_t) INSTR_TIME_GET_MICROSEC(span);
 }
 
+static curl_off_t
+time_since(instr_time start)
+{
+	instr_time span;
+
+	INSTR_TIME_SET_CURRENT(span);
+	INSTR_TIME_SUBTRACT(span, start);
+	return (curl_off_t) INSTR_TIME_GET_MICROSEC(span);
+}
+
 /* Milliseconds from one moment to another; 0 where the exchange did not get that far. */
 static double
 between(curl_off_t from, curl_off_t to)
@@ -116,6 +126,13 @@ write_times(char *text, const SbxTransfer *transfer)
 	curl_easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &ready);
 	curl_easy_getinfo(easy, CURLINFO_TOTAL_TIME_T, &total);
 	curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &connects);
+
+	/* Of a WebSocket libcurl knows no more than the connection. */
+	if (transfer->socket != NULL)
+	{
+		ready = Max(connect, tls);
+		total = time_since(transfer->started);
+	}
 
 	/* Our clock starts a little earlier than libcurl's. */
 	answer = Min(answer, total);

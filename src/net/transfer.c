@@ -9,6 +9,7 @@
 
 #include "net/address.h"
 #include "net/libcurl.h"
+#include "net/socket.h"
 #include "storage/fd.h"
 
 /* Response headers: real ones are below 4 KiB. */
@@ -38,7 +39,8 @@ address_allowed(const SbxTransfer *transfer, const struct sockaddr *address)
 
 /*
  * Have bytes of the request itself left?  Through a proxy, the size counts what was
- * said to open the tunnel, too; then the time counts at which sending was done.
+ * said to open the tunnel, too; then the time counts at which sending was done.  What goes
+ * over a WebSocket we send ourselves.
  */
 static bool
 has_left(const SbxTransfer *transfer)
@@ -47,6 +49,8 @@ has_left(const SbxTransfer *transfer)
 	curl_off_t pretransfer = 0;
 	long request_size = 0;
 
+	if (sbx_socket_wanted(transfer))
+		return transfer->body_sent > 0;
 	curl_easy_getinfo(transfer->easy, CURLINFO_PRETRANSFER_TIME_T, &pretransfer);
 	curl_easy_getinfo(transfer->easy, CURLINFO_REQUEST_SIZE, &request_size);
 	if (pretransfer > 0 || transfer->body_sent > 0)
@@ -339,6 +343,7 @@ set_limits(SbxTransfer *transfer, int64 now)
 	if (request->timeout_ms > 0)
 		timeout = Min(timeout, request->timeout_ms);
 	timeout = Max(timeout, 1);
+	transfer->exchange_deadline = now + timeout;
 	transfer->max_body = request->max_response > 0 ? request->max_response
 	                                               : transfer->settings->max_response;
 	code = curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long) Min(timeout, INT_MAX));
@@ -349,6 +354,30 @@ set_limits(SbxTransfer *transfer, int64 now)
 		code = curl_easy_setopt(easy, CURLOPT_MAXFILESIZE_LARGE,
 		                        (curl_off_t) transfer->max_body);
 	return code;
+}
+
+/*
+ * Only a connection: the request for a WebSocket is ours to send, directly or through a
+ * tunnel.  libcurl takes it for one that nobody uses and would close it for its age, or for
+ * what has arrived on it, when another exchange looks for a connection; so none does where
+ * this one is.  But only among all others can it take the place of one that is kept.
+ */
+static CURLcode
+set_connect_only(SbxTransfer *transfer)
+{
+	CURL *easy = transfer->easy;
+	CURLcode code = curl_easy_setopt(easy, CURLOPT_CONNECT_ONLY, 1L);
+
+	if (code == CURLE_OK && transfer->settings->proxy[0] != '\0')
+		code = curl_easy_setopt(easy, CURLOPT_HTTPPROXYTUNNEL, 1L);
+	if (code != CURLE_OK || transfer->crowded)
+		return code;
+	transfer->alone = curl_share_init();
+	if (transfer->alone == NULL ||
+	    curl_share_setopt(transfer->alone, CURLSHOPT_SHARE, CURL_LOCK_DATA_CONNECT) !=
+	        CURLSHE_OK)
+		return CURLE_OUT_OF_MEMORY;
+	return curl_easy_setopt(easy, CURLOPT_SHARE, transfer->alone);
 }
 
 /* Where the request may go, and how it is protected on the way. */
@@ -417,11 +446,28 @@ sbx_transfer_release(SbxTransfer *transfer)
 		sbx_libcurl_block_signals(&saved);
 		curl_multi_remove_handle(transfer->multi, transfer->easy);
 		curl_easy_cleanup(transfer->easy);
+		if (transfer->alone != NULL)
+			curl_share_cleanup(transfer->alone);
 		sbx_libcurl_restore_signals(&saved);
 		transfer->easy = NULL;
+		transfer->alone = NULL;
 	}
+	sbx_socket_free(transfer->socket);
+	transfer->socket = NULL;
 	curl_slist_free_all(transfer->header_lines);
 	transfer->header_lines = NULL;
+}
+
+/* All of the request that libcurl has to know. */
+static CURLcode
+set_request(SbxTransfer *transfer)
+{
+	CURLcode code;
+
+	if (sbx_socket_wanted(transfer))
+		return set_connect_only(transfer);
+	code = set_body(transfer);
+	return code == CURLE_OK ? set_delivery(transfer) : code;
 }
 
 /* Start the exchange that the operation asked for; false = it cannot be sent. */
@@ -456,9 +502,7 @@ sbx_transfer_start(SbxTransfer *transfer, int64 now)
 		if (code == CURLE_OK)
 			code = set_limits(transfer, now);
 		if (code == CURLE_OK)
-			code = set_body(transfer);
-		if (code == CURLE_OK)
-			code = set_delivery(transfer);
+			code = set_request(transfer);
 		if (code == CURLE_OK)
 			multi_code = curl_multi_add_handle(transfer->multi, transfer->easy);
 	}
@@ -482,6 +526,8 @@ was_request_sent(const SbxTransfer *transfer, CURLcode code)
 {
 	if (has_left(transfer))
 		return true;
+	if (sbx_socket_wanted(transfer))
+		return false;
 	switch (code)
 	{
 		case CURLE_URL_MALFORMAT:
@@ -551,6 +597,11 @@ sbx_transfer_record(SbxTransfer *transfer, CURLcode code)
 	response->timed_out = code == CURLE_OPERATION_TIMEDOUT;
 	response->resent = transfer->resent;
 	response->too_large = transfer->too_large || code == CURLE_FILESIZE_EXCEEDED;
+	if (transfer->socket != NULL && code == CURLE_OK)
+	{
+		sbx_socket_record(transfer, response);
+		return;
+	}
 	curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (code != CURLE_OK || status == 0)
 	{

@@ -14,6 +14,8 @@
 
 #include "portability/instr_time.h"
 
+typedef struct SbxSocket SbxSocket;
+
 /* One operation under way. */
 typedef struct SbxTransfer
 {
@@ -24,8 +26,11 @@ typedef struct SbxTransfer
 	bool aborting; /* no socket may be refused for want of descriptors */
 	CURL *easy;    /* NULL when no exchange is under way */
 	struct curl_slist *header_lines;
-	int64 deadline; /* of the whole operation, monotonic ms */
-	int64 wake_at;  /* end of a pause; -1 = not pausing */
+	SbxSocket *socket; /* NULL = the exchange is none over a WebSocket, or not yet */
+	CURLSH *alone;     /* the connections that only a WebSocket sees */
+	int64 deadline;    /* of the whole operation, monotonic ms */
+	int64 exchange_deadline;
+	int64 wake_at; /* end of a pause; -1 = not pausing */
 	bool finished;
 	bool failed; /* finished without success */
 	bool ended;  /* the caller was told; op may be gone */
@@ -45,6 +50,7 @@ typedef struct SbxTransfer
 	bool sent_before;   /* op->anything_sent before this exchange */
 	bool denied;        /* our own rules forbid the address */
 	bool no_descriptor; /* the server has none left for a socket */
+	bool crowded;       /* that has happened to this operation before */
 	bool resent;        /* libcurl sent the request again by itself */
 	bool loopback_only; /* plain http: no other address will do */
 	bool plain_http;

@@ -87,19 +87,38 @@ check_request(const SbxHttpRequest *request)
 		fuzz_touch(request->body, request->body_length);
 	fuzz_check(!contains(request->body, request->body_length, FUZZ_KEY),
 	           "key in a body");
-	fuzz_check(request->take_body == NULL || !request->repeatable,
+	fuzz_check((request->take_body == NULL && request->talk == NULL) ||
+	               !request->repeatable,
 	           "a stream that may be repeated");
+	fuzz_check(request->talk == NULL || request->alarm_ms > 0,
+	           "a WebSocket that nobody watches");
 	fuzz_check(request->timeout_ms >= 0, "a time below zero");
 }
 
-/* Does it make a sandbox, or deliver the script? */
+static bool
+said_contains(const SbxHttpRequest *request, const char *text)
+{
+	for (const SbxMessage *said = request->said; said != NULL; said = said->next)
+	{
+		if (contains(said->bytes, said->length, text))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Does it make a sandbox, or deliver the script?  What is said over a WebSocket is known
+ * only afterwards.
+ */
 static bool
 acts(const Course *course, const SbxHttpRequest *request)
 {
 	if (course->operation->launches)
 		return strcmp(request->method, "POST") == 0 && !request->repeatable;
 	return course->operation->runs &&
-	       contains(request->body, request->body_length, "script-of-the-fuzzer-4711");
+	       (contains(request->body, request->body_length,
+	                 "script-of-the-fuzzer-4711") ||
+	        said_contains(request, "script-of-the-fuzzer-4711"));
 }
 
 /* --- what comes back -------------------------------------------------------- */
@@ -116,6 +135,8 @@ static const char *const headers[] = {"", "Content-Type: application/json\r\n",
 static void
 feed(SbxOp *op, const char *bytes, size_t length, size_t piece)
 {
+	bool (*take)(SbxOp * op, const char *bytes, size_t length) =
+	    op->request.talk != NULL ? op->request.talk : op->request.take_body;
 	bool more = true;
 
 	if (piece == 0)
@@ -128,9 +149,14 @@ feed(SbxOp *op, const char *bytes, size_t length, size_t piece)
 		if (copy == NULL)
 			abort();
 		memcpy(copy, bytes + at, part);
-		more = op->request.take_body(op, copy, part);
+		more = take(op, copy, part);
 		free(copy);
 	}
+	if (more && op->request.talk != NULL && length % 2 == 1)
+		(void) op->request.talk(op, NULL, 0);
+	for (const SbxMessage *said = op->request.said; said != NULL; said = said->next)
+		fuzz_touch(said->bytes, said->length);
+	fuzz_check(!said_contains(&op->request, FUZZ_KEY), "the key in a message");
 }
 
 static char *
@@ -153,8 +179,12 @@ respond(Course *course)
 	char *body = NULL;
 	bool fails = how >= 0xC0;
 	int status = statuses[how % (sizeof(statuses) / sizeof(statuses[0]))];
-	bool streams = op->request.take_body != NULL && (fails || status == 200);
+	bool streams;
 
+	if (op->request.talk != NULL && how % 2 == 0)
+		status = 101;
+	streams = (op->request.take_body != NULL && (fails || status == 200)) ||
+	          (op->request.talk != NULL && (fails || status == 101));
 	memset(response, 0, sizeof(*response));
 	if (!fails || streams)
 		body = read_body(course->input, &length);
@@ -215,13 +245,18 @@ remember(Course *course, bool acted, Exchange exchange)
 static SbxOpWant
 exchange(Course *course)
 {
+	const SbxHttpRequest *request = &course->op->request;
+	bool had_been_sent = course->script_sent;
 	bool acted;
+	Exchange answered;
 
-	check_request(&course->op->request);
-	acted = acts(course, &course->op->request);
-	fuzz_check(!acted || !course->script_sent,
-	           "%s: sent once more after it may have arrived", course->operation->name);
-	remember(course, acted, respond(course));
+	check_request(request);
+	acted = acts(course, request);
+	answered = respond(course);
+	acted = acted || (request->talk != NULL && acts(course, request));
+	fuzz_check(!acted || !had_been_sent, "%s: sent once more after it may have arrived",
+	           course->operation->name);
+	remember(course, acted, answered);
 	course->pauses = 0;
 	return advance(course);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "providers/base64.h"
+#include "net/base64.h"
 #include "providers/connect.h"
 
 /* What came out of a stream, as one number, and how much. */

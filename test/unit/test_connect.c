@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "providers/base64.h"
+#include "net/base64.h"
 #include "providers/connect.h"
 #include "unit.h"
 

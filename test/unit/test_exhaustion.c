@@ -350,6 +350,22 @@ play_stream(Drive *drive, const char *lines, bool has_lines, bool is_cut,
 	drive_answer(drive, 200, "");
 }
 
+/* Over a WebSocket, in hex digits; one that is cut breaks off. */
+static void
+play_talk(Drive *drive, const char *digits, bool is_cut, size_t cut_length)
+{
+	Stream stream = micro_hex(digits);
+	size_t length = is_cut ? cut_length / 2 : stream.length;
+
+	if (length > 0)
+		drive_feed(drive, stream.bytes, length, 7);
+	stream_free(&stream);
+	if (is_cut)
+		drive_no_answer(drive, SBX_PHASE_RECEIVE, true, false);
+	else
+		drive_answer(drive, 101, "");
+}
+
 /*
  * Play a scenario.  Answers are used up by exchanges; after the last one there is
  * no answer any more, and after a while no time.
@@ -385,6 +401,10 @@ play(const Scenario *scenario, int cut_answer, size_t cut_length)
 		         scenario->answers[next].status == 200)
 			play_stream(&drive, scenario->answers[next].body, scenario->has_lines,
 			            next == cut_answer, cut_length);
+		else if (drive.op->request.talk != NULL &&
+		         scenario->answers[next].status == 101)
+			play_talk(&drive, scenario->answers[next].body, next == cut_answer,
+			          cut_length);
 		else if (next == cut_answer)
 			drive_answer_bytes(&drive, scenario->answers[next].status,
 			                   scenario->answers[next].body, cut_length);

@@ -174,6 +174,52 @@ ending_rules(void)
 	sbx_op_free(op);
 }
 
+static bool
+hears_nothing(SbxOp *op, const char *bytes, size_t length)
+{
+	(void) op;
+	(void) bytes;
+	(void) length;
+	return true;
+}
+
+static void
+saying_rules(void)
+{
+	SbxOp *op = new_op();
+	const SbxMessage *said;
+
+	section("saying");
+	sbx_op_request(op, "GET", "https://a.invalid", false);
+	op->request.talk = hears_nothing;
+	ok(op->request.said == NULL && op->request.alarm_ms == 0, "nothing at first");
+	sbx_op_say(op, "one", 3);
+	sbx_op_say(op, "", 0);
+	sbx_op_say(op, "three", 5);
+	said = op->request.said;
+	ok(said->length == 3 && said->next->length == 0 && said->next->next->length == 5 &&
+	       said->next->next->next == NULL,
+	   "messages in their order, an empty one, too");
+
+	/* As a driver does, who has sent all there was. */
+	op->request.said = NULL;
+	sbx_op_say(op, "four", 4);
+	ok(op->request.said->length == 4 && op->request.said->next == NULL,
+	   "what was sent does not come back");
+	sbx_op_alarm(op, 70);
+	sbx_op_alarm(op, 50);
+	is_number(op->request.alarm_ms, 50, "the last alarm counts");
+	sbx_op_alarm(op, 0);
+	is_number(op->request.alarm_ms, 1, "at once is an alarm, and none is not");
+	op->arena.limit = op->arena.used;
+	sbx_op_say(op, "five", 4);
+	ok(op->arena.out_of_memory && op->request.said->next == NULL,
+	   "without memory nothing is said, and that is known");
+	sbx_op_request(op, "GET", "https://a.invalid", false);
+	ok(op->request.said == NULL && op->request.talk == NULL, "a new request has none");
+	sbx_op_free(op);
+}
+
 void
 test_op(void)
 {
@@ -183,4 +229,5 @@ test_op(void)
 	response_header_rules();
 	encoding_rules();
 	ending_rules();
+	saying_rules();
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <zlib.h>
 
-#include "providers/base64.h"
+#include "net/base64.h"
 #include "unit.h"
 
 static Drive

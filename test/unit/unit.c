@@ -178,9 +178,11 @@ bool
 drive_feed(Drive *drive, const char *bytes, size_t length, size_t piece)
 {
 	SbxOp *op = drive->op;
+	bool (*take)(SbxOp * op, const char *bytes, size_t length) =
+	    op->request.talk != NULL ? op->request.talk : op->request.take_body;
 	bool more = true;
 
-	if (drive->want != SBX_OP_WANT_HTTP || op->request.take_body == NULL)
+	if (drive->want != SBX_OP_WANT_HTTP || take == NULL)
 		return ok(false, "a stream is asked for");
 	for (size_t at = 0; at < length && more; at += piece)
 	{
@@ -189,7 +191,7 @@ drive_feed(Drive *drive, const char *bytes, size_t length, size_t piece)
 
 		/* Exactly as long: who reads on is found out. */
 		memcpy(copy, bytes + at, part);
-		more = op->request.take_body(op, copy, part);
+		more = take(op, copy, part);
 		free(copy);
 	}
 	return more;
@@ -517,6 +519,11 @@ static const struct
     {"agent37_traps", test_agent37_traps},
     {"agent37_exhaustion", test_agent37_exhaustion},
     {"usage", test_usage},
+    {"websocket", test_websocket},
+    {"cbor", test_cbor},
+    {"microsandbox", test_microsandbox},
+    {"microsandbox_agent", test_microsandbox_agent},
+    {"microsandbox_exhaustion", test_microsandbox_exhaustion},
     {"connect", test_connect},
     {"e2b_exhaustion", test_e2b_exhaustion},
     {"exhaustion", test_exhaustion},

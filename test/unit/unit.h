@@ -42,6 +42,11 @@ extern void test_daytona_sessions(void);
 extern void test_daytona_texts(void);
 extern void test_daytona_traps(void);
 extern void test_daytona_destroy(void);
+extern void test_websocket(void);
+extern void test_cbor(void);
+extern void test_microsandbox(void);
+extern void test_microsandbox_agent(void);
+extern void test_microsandbox_exhaustion(void);
 extern void test_connect(void);
 extern void test_e2b_process(void);
 extern void test_e2b_refusals(void);
@@ -103,7 +108,7 @@ extern void
 drive_headed(Drive *drive, int status, const char *headers, const char *body);
 
 /*
- * Part of the body of a stream, in pieces of that many bytes, before its answer; false =
+ * Part of the body of a stream, or what a WebSocket brings, in pieces of that many bytes, before its answer; false =
  * the operation had enough.
  */
 extern bool drive_feed(Drive *drive, const char *bytes, size_t length, size_t piece);
@@ -299,6 +304,43 @@ extern Drive agent37_running(const SbxRunInput *input);
 
 /* The key goes to its plane in that one's header only: tests. */
 extern void is_agent37_key_kept(const Drive *drive, const char *name);
+
+/* --- Microsandbox fixtures (unit_microsandbox.c) --------------------------- */
+
+#define MICRO_API     "https://api.microsandbox.dev/v1/sandboxes"
+#define MICRO_ID      "00000000-0000-4000-8000-000000000001"
+#define MICRO_SANDBOX MICRO_API "/" MICRO_ID
+#define MICRO_AGENT   MICRO_SANDBOX "/agent"
+#define MICRO_GONE    "{\"error\":{\"code\":\"sandbox_not_found\"}}"
+
+/* A description of the sandbox in a state. */
+#define MICRO_DTO(status)                                                              \
+	"{\"id\":\"" MICRO_ID "\",\"name\":\"" NAME "\",\"status\":\"" status              \
+	"\",\"spec\":{\"labels\":{\"sbx-router-id\":\"" NAME                               \
+	"\",\"k\":\"v\"},\"resources\":{\"vcpus\":2,\"memory_mib\":1024}},"                \
+	"\"ephemeral\":false,\"created_at\":\"2026-08-22T10:00:00Z\"}"
+
+/* The account that all tests use, of this kind, with an image and a key. */
+extern const SbxAccount *micro_account(void);
+extern const SbxTarget micro_target;
+extern SbxOp *micro_run(const SbxRunInput *input);
+
+/* Bytes from hex digits. */
+extern Stream micro_hex(const char *digits);
+
+/* A frame of the agent for our command; the payload has one member at most. */
+extern void micro_frame(Stream *stream, const char *type, unsigned flags,
+                        const char *key, const char *bytes, size_t length);
+extern void micro_exited(Stream *stream, int code);
+
+/* The greeting of an agent, which is ready. */
+extern Stream micro_greeting(void);
+
+/* All of it and the end of the socket; the stream is given in pieces of that many bytes. */
+extern void drive_talk(Drive *drive, Stream *stream, size_t piece);
+
+/* A command that printed this and ended. */
+extern void drive_talk_printed(Drive *drive, const char *text, int exit_code);
 
 /* --- exhaustion (test_exhaustion.c) --------------------------------------- */
 

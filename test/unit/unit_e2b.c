@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "providers/base64.h"
+#include "net/base64.h"
 #include "unit.h"
 
 const SbxTarget e2b_target = {.sandbox_id = E2B_ID};
