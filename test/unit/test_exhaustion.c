@@ -419,6 +419,52 @@ play(const Scenario *scenario, int cut_answer, size_t cut_length)
 	return outcome;
 }
 
+static Outcome
+play_within(const Scenario *scenario, size_t limit)
+{
+	Outcome outcome;
+
+	unit_arena_limit = limit;
+	outcome = play(scenario, -1, 0);
+	unit_arena_limit = 0;
+	return outcome;
+}
+
+/*
+ * The least limit above this one with which another allocation is the first that is
+ * refused; at most `end`.  An arena that has refused one refuses all that follow, so what
+ * an operation does up to its end depends on which was the first, and that shows in how
+ * much it had used by then.  With the limits between it would all be the same once more.
+ */
+static size_t
+next_limit(const Scenario *scenario, size_t limit, size_t end)
+{
+	const size_t used = unit_arena_used;
+	size_t same = limit;
+	size_t step = 1;
+
+	while (same + step < end)
+	{
+		play_within(scenario, same + step);
+		if (unit_arena_used != used)
+			break;
+		same += step;
+		step *= 2;
+	}
+	end = same + step < end ? same + step : end;
+	while (end - same > 1)
+	{
+		size_t middle = same + (end - same) / 2;
+
+		play_within(scenario, middle);
+		if (unit_arena_used == used)
+			same = middle;
+		else
+			end = middle;
+	}
+	return end;
+}
+
 static void
 arena_ends_everywhere(const Scenario *scenario)
 {
@@ -426,15 +472,13 @@ arena_ends_everywhere(const Scenario *scenario)
 	int wrong = 0;
 	int failures = 0;
 
-	for (size_t limit = 1; limit <= whole.used; limit++)
+	for (size_t limit = 1; limit <= whole.used;)
 	{
-		Outcome outcome;
+		Outcome outcome = play_within(scenario, limit);
 
-		unit_arena_limit = limit;
-		outcome = play(scenario, -1, 0);
-		unit_arena_limit = 0;
 		wrong += outcome.made && (!outcome.ended || outcome.lied);
 		failures += !outcome.succeeded;
+		limit = next_limit(scenario, limit, whole.used + 1);
 	}
 	is_number(wrong, 0, "%s: the arena ends at any of %zu bytes", scenario->name,
 	          whole.used);

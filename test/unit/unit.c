@@ -77,6 +77,7 @@ is_number(int64_t got, int64_t expected, const char *format, ...)
 
 long unit_mallocs_left = -1;
 size_t unit_arena_limit = 0;
+size_t unit_arena_used = 0;
 
 extern void *__real_malloc(size_t size);
 extern void *__wrap_malloc(size_t size);
@@ -88,6 +89,8 @@ __real_sbx_op_create(const char *operation, SbxOpWant (*advance)(SbxOp *),
 extern SbxOp *
 __wrap_sbx_op_create(const char *operation, SbxOpWant (*advance)(SbxOp *),
                      size_t state_size, size_t first_block, int64_t timeout_ms);
+extern void __real_sbx_op_free(SbxOp *op);
+extern void __wrap_sbx_op_free(SbxOp *op);
 
 static bool
 malloc_is_due(void)
@@ -122,6 +125,14 @@ __wrap_sbx_op_create(const char *operation, SbxOpWant (*advance)(SbxOp *),
 	if (op != NULL && unit_arena_limit > 0)
 		op->arena.limit = unit_arena_limit;
 	return op;
+}
+
+void
+__wrap_sbx_op_free(SbxOp *op)
+{
+	if (op != NULL)
+		unit_arena_used = op->arena.used;
+	__real_sbx_op_free(op);
 }
 
 /* --- driving ------------------------------------------------------------ */

@@ -87,6 +87,9 @@ extern long unit_mallocs_left;
 /* Limit of the arenas of operations made from now on; 0 = as made. */
 extern size_t unit_arena_limit;
 
+/* How many bytes of its arena the last operation had used when it was freed. */
+extern size_t unit_arena_used;
+
 /* --- driving ------------------------------------------------------------ */
 
 typedef struct Drive
