@@ -57,6 +57,7 @@ extern void emu_refuse_format(EmuRequest *request, int status, const char *forma
 extern const EmuProvider emu_agent37;
 extern const EmuProvider emu_daytona;
 extern const EmuProvider emu_e2b;
+extern const EmuProvider emu_microsandbox;
 extern const EmuProvider emu_vercel;
 
 #endif
