@@ -47,6 +47,10 @@ my %kind = (
 		long_life => { timeoutSeconds => 7200 },
 		script => '*/process.Process/Start',
 	},
+	microsandbox => {
+		settings => sub { (apiUrl => "$_[0]/microsandbox", image => 'alpine') },
+		script => '*/agent',
+	},
 	vercel => {
 		settings => sub { (apiUrl => "$_[0]/vercel") },
 		long_life => { timeoutSeconds => 7200 },
