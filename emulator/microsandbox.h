@@ -203,6 +203,19 @@ extern void
 microsandbox_exec(MicrosandboxAgent *agent, uint32_t id, const cbor_item_t *payload);
 extern void
 microsandbox_files(MicrosandboxAgent *agent, uint32_t id, const cbor_item_t *payload);
+
+/* What those of microsandbox_files.c share with microsandbox_transfer.c */
+extern void microsandbox_files_answer(MicrosandboxAgent *agent, uint32_t id,
+                                      const char *error, cbor_item_t *data);
+extern const char *microsandbox_files_error(const EmuProcessEnd *end);
+extern void
+microsandbox_files_end(MicrosandboxOperation *operation, const EmuProcessEnd *end,
+                       const char *error, cbor_item_t *data);
+extern EmuProcess *microsandbox_files_run(MicrosandboxAgent *agent, const char *script,
+                                          const char *const *words,
+                                          const EmuProcessEvents *events, void *owner);
+extern bool microsandbox_transfer(MicrosandboxAgent *agent, uint32_t id,
+                                  const char *name, const cbor_item_t *members);
 extern void microsandbox_handles_free(MicrosandboxAgent *agent);
 
 #endif
