@@ -186,6 +186,9 @@ extern void microsandbox_say(MicrosandboxOperation *operation, const char *type,
 extern void microsandbox_say_last(MicrosandboxOperation *operation, const char *type,
                                   cbor_item_t *payload);
 
+/* The end of the range of its numbers. */
+extern uint32_t microsandbox_agent_end(const MicrosandboxAgent *agent);
+
 /* About something that is no operation. */
 extern void
 microsandbox_agent_say(MicrosandboxAgent *agent, uint32_t id, unsigned flags,
@@ -196,7 +199,7 @@ microsandbox_agent_complain(MicrosandboxAgent *agent, uint32_t id, const char *k
 
 /* microsandbox_output.c: how what an agent says leaves */
 extern void microsandbox_output(MicrosandboxAgent *agent, const char *type,
-                                bool is_last, const EmuText *frame);
+                                bool is_last, EmuText *frame);
 
 /* microsandbox_exec.c, microsandbox_files.c */
 extern void
