@@ -8,6 +8,7 @@
  */
 #include "microsandbox.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,12 +120,13 @@ microsandbox_files_answer(MicrosandboxAgent *agent, uint32_t id, const char *err
 	                       response(error, data));
 }
 
-/* What a script says by its end: NULL if all is well. */
+/* What a script says by its end: NULL if all is well; a program's own trouble is 1. */
 const char *
 microsandbox_files_error(const EmuProcessEnd *end)
 {
 	return end->failure != NULL ? end->failure
 	       : end->signal != 0   ? "the operation was killed"
+	       : end->code == 1     ? strerror(EIO)
 	       : end->code != 0     ? strerror(end->code)
 	                            : NULL;
 }
