@@ -143,6 +143,34 @@ emu_cbor_put(cbor_item_t *map, const char *name, cbor_item_t *value)
 }
 
 cbor_item_t *
+emu_cbor_list(size_t count)
+{
+	return made(cbor_new_definite_array(count));
+}
+
+void
+emu_cbor_add(cbor_item_t *list, cbor_item_t *value)
+{
+	if (!cbor_array_push(list, cbor_move(value)))
+		abort();
+}
+
+cbor_item_t *
+emu_cbor_variant(const char *name, cbor_item_t *value)
+{
+	cbor_item_t *map = emu_cbor_map(1);
+
+	emu_cbor_put(map, name, value);
+	return map;
+}
+
+cbor_item_t *
+emu_cbor_new_boolean(bool value)
+{
+	return made(cbor_build_bool(value));
+}
+
+cbor_item_t *
 emu_cbor_new_integer(int64_t number)
 {
 	uint64_t value = number < 0 ? (uint64_t) (-1 - number) : (uint64_t) number;

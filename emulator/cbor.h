@@ -26,9 +26,15 @@ extern char *emu_cbor_text(const cbor_item_t *item);
 extern bool emu_cbor_bytes(const cbor_item_t *item, const char **data, size_t *length);
 extern bool emu_cbor_integer(const cbor_item_t *item, int64_t *number);
 
-/* Making: a map takes its values over, and members stay in their order. */
+/* Making: maps and lists take over what is put into them, and keep its order. */
 extern cbor_item_t *emu_cbor_map(size_t count);
 extern void emu_cbor_put(cbor_item_t *map, const char *name, cbor_item_t *value);
+extern cbor_item_t *emu_cbor_list(size_t count);
+extern void emu_cbor_add(cbor_item_t *list, cbor_item_t *value);
+
+/* A map with one member, whose name says what it is. */
+extern cbor_item_t *emu_cbor_variant(const char *name, cbor_item_t *value);
+extern cbor_item_t *emu_cbor_new_boolean(bool value);
 extern cbor_item_t *emu_cbor_new_integer(int64_t number);
 extern cbor_item_t *emu_cbor_new_text(const char *text); /* null for NULL */
 extern cbor_item_t *emu_cbor_new_bytes(const char *data, size_t length);

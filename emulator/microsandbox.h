@@ -186,6 +186,9 @@ extern void microsandbox_say(MicrosandboxOperation *operation, const char *type,
 extern void microsandbox_say_last(MicrosandboxOperation *operation, const char *type,
                                   cbor_item_t *payload);
 
+/* The end of the range of its numbers. */
+extern uint32_t microsandbox_agent_end(const MicrosandboxAgent *agent);
+
 /* About something that is no operation. */
 extern void
 microsandbox_agent_say(MicrosandboxAgent *agent, uint32_t id, unsigned flags,
@@ -196,13 +199,26 @@ microsandbox_agent_complain(MicrosandboxAgent *agent, uint32_t id, const char *k
 
 /* microsandbox_output.c: how what an agent says leaves */
 extern void microsandbox_output(MicrosandboxAgent *agent, const char *type,
-                                bool is_last, const EmuText *frame);
+                                bool is_last, EmuText *frame);
 
 /* microsandbox_exec.c, microsandbox_files.c */
 extern void
 microsandbox_exec(MicrosandboxAgent *agent, uint32_t id, const cbor_item_t *payload);
 extern void
 microsandbox_files(MicrosandboxAgent *agent, uint32_t id, const cbor_item_t *payload);
+
+/* What those of microsandbox_files.c share with microsandbox_transfer.c */
+extern void microsandbox_files_answer(MicrosandboxAgent *agent, uint32_t id,
+                                      const char *error, cbor_item_t *data);
+extern const char *microsandbox_files_error(const EmuProcessEnd *end);
+extern void
+microsandbox_files_end(MicrosandboxOperation *operation, const EmuProcessEnd *end,
+                       const char *error, cbor_item_t *data);
+extern EmuProcess *microsandbox_files_run(MicrosandboxAgent *agent, const char *script,
+                                          const char *const *words,
+                                          const EmuProcessEvents *events, void *owner);
+extern bool microsandbox_transfer(MicrosandboxAgent *agent, uint32_t id,
+                                  const char *name, const cbor_item_t *members);
 extern void microsandbox_handles_free(MicrosandboxAgent *agent);
 
 #endif

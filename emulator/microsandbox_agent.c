@@ -81,6 +81,12 @@ microsandbox_agent_complain(MicrosandboxAgent *agent, uint32_t id, const char *k
 	microsandbox_agent_say(agent, id, MICROSANDBOX_TERMINAL, "core.error", payload);
 }
 
+uint32_t
+microsandbox_agent_end(const MicrosandboxAgent *agent)
+{
+	return (agent->slot + 1) * RANGE_STEP;
+}
+
 static void
 say_ready(MicrosandboxAgent *agent)
 {
@@ -88,7 +94,7 @@ say_ready(MicrosandboxAgent *agent)
 	EmuText hello = {0};
 
 	append_number(&hello, agent->slot * RANGE_STEP);
-	append_number(&hello, (agent->slot + 1) * RANGE_STEP);
+	append_number(&hello, microsandbox_agent_end(agent));
 	emu_cbor_put(payload, "boot_time_ns", emu_cbor_new_integer(150000000));
 	emu_cbor_put(payload, "init_time_ns", emu_cbor_new_integer(12000000));
 	emu_cbor_put(payload, "ready_time_ns", emu_cbor_new_integer(180000000));

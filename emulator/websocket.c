@@ -15,6 +15,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/sha.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,6 +122,15 @@ accept_key(const char *key)
 	emu_text_base64(&encoded, (const char *) digest, sizeof(digest));
 	emu_text_free(&text);
 	return encoded.data;
+}
+
+/* What is sent leaves at once.  With TLS this is no TCP socket, and stays as it is. */
+static void
+set_no_delay(int fd)
+{
+	int yes = 1;
+
+	(void) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
 }
 
 static ssize_t
@@ -424,6 +435,7 @@ socket_opened(void *context, struct MHD_Connection *connection, void *state,
 	socket->fd = fd;
 	socket->carrier = carrier != fd ? fcntl(carrier, F_DUPFD_CLOEXEC, 0) : -1;
 	emu_text_append(&socket->arrived, extra, extra_length);
+	set_no_delay(fd);
 	socket->next = open_sockets;
 	if (socket->next != NULL)
 		socket->next->previous = socket;
@@ -523,15 +535,19 @@ emu_websocket_send_in_pieces(EmuWebSocket *socket, const char *data, size_t leng
 	send_queued(socket);
 }
 
+uint64_t
+emu_websocket_place(const EmuWebSocket *socket)
+{
+	return socket->sent + (socket->outbox.length - socket->outbox_sent);
+}
+
 void
-emu_websocket_break(EmuWebSocket *socket, size_t back, EmuWebSocketBreak kind,
+emu_websocket_break(EmuWebSocket *socket, uint64_t place, EmuWebSocketBreak kind,
                     int64_t ms)
 {
-	uint64_t end = socket->sent + (socket->outbox.length - socket->outbox_sent);
-
 	socket->breaks =
 	    emu_realloc(socket->breaks, (socket->break_count + 1) * sizeof(Break));
-	socket->breaks[socket->break_count++] = (Break){end - back, kind, ms};
+	socket->breaks[socket->break_count++] = (Break){place, kind, ms};
 	emu_watch_change(&socket->watch, EPOLLIN | EPOLLOUT);
 }
 

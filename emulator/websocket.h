@@ -46,9 +46,12 @@ extern void emu_websocket_ping(EmuWebSocket *socket);
 extern void emu_websocket_send_in_pieces(EmuWebSocket *socket, const char *data,
                                          size_t length, size_t size, bool ping);
 
+/* The place in the stream at which what is sent next begins. */
+extern uint64_t emu_websocket_place(const EmuWebSocket *socket);
+
 /*
- * For tests: what the stream does when all has been sent that was to be sent
- * up to now, but for the last `back` bytes.  Places must come in order.
+ * For tests: what the stream does at a place that it has not come to yet, and
+ * that is behind those of all such breaks before.
  */
 typedef enum EmuWebSocketBreak
 {
@@ -58,7 +61,7 @@ typedef enum EmuWebSocketBreak
 	EMU_WEBSOCKET_RESET    /* of the connection */
 } EmuWebSocketBreak;
 
-extern void emu_websocket_break(EmuWebSocket *socket, size_t back,
+extern void emu_websocket_break(EmuWebSocket *socket, uint64_t place,
                                 EmuWebSocketBreak kind, int64_t ms);
 
 /*
