@@ -448,6 +448,7 @@ foreach my $kind (kinds())
 }
 $_->{mark} = $sbx->mark foreach @refused;
 $sbx->fault(action => 'refuse', ms => 5000);
+poll('the emulator listens no more', sub { !HTTP::Tiny->new->get($sbx->url . '/_control/audit')->{success} });
 send_call($_) foreach @refused;
 poll('the emulator listens again', sub { HTTP::Tiny->new->get($sbx->url . '/_control/audit')->{success} });
 is(scalar(arrived($_)), 0, "$_->{name}: nothing arrived") foreach @refused;
