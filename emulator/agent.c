@@ -111,11 +111,15 @@ server_tell(EmuFrameKind kind, uint32_t number, const void *data, size_t length)
 static void
 server_tell_failure(uint32_t number, const char *what, int error)
 {
-	char text[512];
-	int length = snprintf(text, sizeof(text), "%s: %s", what, strerror(error));
+	struct
+	{
+		int32_t error;
+		char text[512];
+	} failure = {.error = error};
 
-	server_tell(EMU_FRAME_FAILED, number, text,
-	            length < (int) sizeof(text) ? (size_t) length : sizeof(text) - 1);
+	snprintf(failure.text, sizeof(failure.text), "%s: %s", what, strerror(error));
+	server_tell(EMU_FRAME_FAILED, number, &failure,
+	            sizeof(failure.error) + strlen(failure.text));
 }
 
 static void
@@ -539,9 +543,13 @@ command_kill(Command *command, const EmuKillHeader *order)
 
 /* Its number may belong to another process once it has exited. */
 static void
-command_signal(const Command *command, int number)
+command_signal(const Command *command, int number, bool group)
 {
-	if (command->pid > 0 && command->running && !command->exited)
+	if (command->pid <= 0 || !command->running)
+		return;
+	if (group)
+		kill(-command->pid, number);
+	else if (!command->exited)
 		kill(command->pid, number);
 }
 
@@ -688,12 +696,13 @@ agent_obey(const EmuFrame *frame, const char *payload)
 				server_tell(EMU_FRAME_KILLED, frame->command, NULL, 0);
 			break;
 		case EMU_FRAME_SIGNAL:
+		case EMU_FRAME_SIGNAL_GROUP:
 			if (command != NULL && frame->length == sizeof(int32_t))
 			{
 				int32_t number;
 
 				memcpy(&number, payload, sizeof(number));
-				command_signal(command, number);
+				command_signal(command, number, frame->kind == EMU_FRAME_SIGNAL_GROUP);
 			}
 			break;
 		case EMU_FRAME_FREEZE:

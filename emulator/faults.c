@@ -36,7 +36,10 @@ typedef enum FaultAction
 	ACTION_BAD_UTF8,
 	ACTION_NUL,
 	ACTION_DUPLICATE_KEYS,
-	ACTION_REDIRECT
+	ACTION_REDIRECT,
+	ACTION_PAUSE,
+	ACTION_WRONG_ID,
+	ACTION_PING
 } FaultAction;
 
 /* `works`: does the provider do what was asked before the answer is spoiled? */
@@ -44,28 +47,34 @@ static const struct
 {
 	const char *name;
 	bool works;
-	bool early; /* takes effect before the body is read */
+	bool early;           /* takes effect before the body is read */
+	EmuFrameAction frame; /* what it is to a frame, if anything */
+	bool only_frame;
 } actions[] = {
     [ACTION_REFUSE] = {"refuse", true, false},
-    [ACTION_HANG] = {"hang", false, false},
+    [ACTION_HANG] = {"hang", false, false, EMU_FRAME_HANG, false},
     [ACTION_HANG_AFTER_HEADERS] = {"hang-after-headers", true, false},
-    [ACTION_DELAY] = {"delay", true, false},
+    [ACTION_DELAY] = {"delay", true, false, EMU_FRAME_DELAY, false},
     [ACTION_RESET_BEFORE_READ] = {"reset-before-read", false, true},
-    [ACTION_RESET_AFTER_WORK] = {"reset-after-work", true, false},
+    [ACTION_RESET_AFTER_WORK] = {"reset-after-work", true, false, EMU_FRAME_RESET,
+                                 false},
     [ACTION_CLOSE_REUSED] = {"close-reused", false, false},
-    [ACTION_TRUNCATE] = {"truncate", true, false},
+    [ACTION_TRUNCATE] = {"truncate", true, false, EMU_FRAME_TRUNCATE, false},
     [ACTION_SLOW] = {"slow", true, false},
     [ACTION_SLOW_READ] = {"slow-read", true, true},
     [ACTION_STATUS] = {"status", false, false},
-    [ACTION_GARBAGE] = {"garbage", true, false},
-    [ACTION_WRONG_TYPE] = {"wrong-type", true, false},
+    [ACTION_GARBAGE] = {"garbage", true, false, EMU_FRAME_GARBAGE, false},
+    [ACTION_WRONG_TYPE] = {"wrong-type", true, false, EMU_FRAME_WRONG_TYPE, false},
     [ACTION_DEEP] = {"deep", true, false},
-    [ACTION_HUGE] = {"huge", true, false},
+    [ACTION_HUGE] = {"huge", true, false, EMU_FRAME_HUGE, false},
     [ACTION_HUGE_HEADER] = {"huge-header", true, false},
     [ACTION_BAD_UTF8] = {"bad-utf8", true, false},
     [ACTION_NUL] = {"nul", true, false},
     [ACTION_DUPLICATE_KEYS] = {"duplicate-keys", true, false},
     [ACTION_REDIRECT] = {"redirect", false, false},
+    [ACTION_PAUSE] = {"pause", true, false, EMU_FRAME_PAUSE, true},
+    [ACTION_WRONG_ID] = {"wrong-id", true, false, EMU_FRAME_WRONG_ID, true},
+    [ACTION_PING] = {"ping", true, false, EMU_FRAME_PING, true},
 };
 
 #define ACTION_COUNT (sizeof(actions) / sizeof(actions[0]))
@@ -77,6 +86,7 @@ struct EmuFault
 	const EmuProvider *provider; /* NULL: any */
 	int operation;               /* -1: any */
 	char *path;                  /* pattern, NULL: any */
+	char *frame;                 /* pattern, NULL: it is for requests */
 	FaultAction action;
 	bool works;
 	int64_t after;
@@ -109,6 +119,7 @@ fault_unreference(EmuFault *rule)
 	if (--rule->references > 0)
 		return;
 	free(rule->path);
+	free(rule->frame);
 	free(rule->body);
 	emu_text_free(&rule->headers);
 	free(rule);
@@ -282,12 +293,32 @@ read_member(EmuFault *rule, const char *name, const json_t *value, EmuText *prob
 		rule->path = emu_strdup(json_string_value(value));
 		return true;
 	}
+	if (strcmp(name, "frame") == 0 && json_is_string(value))
+	{
+		free(rule->frame);
+		rule->frame = emu_strdup(json_string_value(value));
+		return true;
+	}
 	if (strcmp(name, "work") == 0 && json_is_boolean(value))
 	{
 		rule->works = json_is_true(value);
 		return true;
 	}
 	emu_text_format(problem, "unknown key \"%s\", or a value of the wrong type", name);
+	return false;
+}
+
+static bool
+check_frame(const EmuFault *rule, EmuText *problem)
+{
+	if (rule->frame != NULL && actions[rule->action].frame == EMU_FRAME_AS_IT_IS)
+		emu_text_add(problem, "this action is not one for frames");
+	else if (rule->frame == NULL && actions[rule->action].only_frame)
+		emu_text_add(problem, "this action needs a \"frame\"");
+	else if (rule->frame != NULL && rule->operation >= 0)
+		emu_text_add(problem, "a frame has no \"op\"");
+	else
+		return true;
 	return false;
 }
 
@@ -317,6 +348,7 @@ rule_read(const json_t *object, EmuText *problem)
 		emu_text_add(problem, "\"status\" must be between 200 and 599");
 		good = false;
 	}
+	good = good && check_frame(rule, problem);
 	if (good)
 		return rule;
 	fault_unreference(rule);
@@ -358,6 +390,8 @@ emu_faults_add(const json_t *object, EmuText *problem)
 static bool
 rule_matches(const EmuFault *rule, const EmuRequest *request)
 {
+	if (rule->frame != NULL)
+		return false;
 	if (rule->provider != NULL && rule->provider != request->provider)
 		return false;
 	if (rule->operation >= 0 && rule->operation != (int) request->operation)
@@ -366,6 +400,15 @@ rule_matches(const EmuFault *rule, const EmuRequest *request)
 		return false;
 	return rule->action != ACTION_CLOSE_REUSED ||
 	       request->connection_request >= rule->request_on_connection;
+}
+
+static void
+remove_rule(EmuFault **place)
+{
+	EmuFault *rule = *place;
+
+	*place = rule->next;
+	fault_unreference(rule);
 }
 
 /* Every matching rule counts the request; the first that is due has it. */
@@ -388,10 +431,7 @@ rules_apply(EmuRequest *request, bool early)
 			request->fault = rule;
 			rule->references++;
 			if (++rule->fired >= rule->times)
-			{
-				*place = rule->next;
-				fault_unreference(rule);
-			}
+				remove_rule(place);
 			return;
 		}
 		place = &rule->next;
@@ -410,6 +450,37 @@ emu_faults_match(EmuRequest *request)
 {
 	if (rules != NULL)
 		rules_apply(request, false);
+}
+
+static bool
+rule_matches_frame(const EmuFault *rule, const EmuProvider *provider, const char *path,
+                   const char *frame)
+{
+	return rule->frame != NULL && fnmatch(rule->frame, frame, 0) == 0 &&
+	       (rule->provider == NULL || rule->provider == provider) &&
+	       (rule->path == NULL || fnmatch(rule->path, path, 0) == 0);
+}
+
+EmuFrameFault
+emu_faults_match_frame(const EmuProvider *provider, const char *path, const char *frame)
+{
+	EmuFrameFault fault = {EMU_FRAME_AS_IT_IS, 0, -1};
+
+	for (EmuFault **place = &rules; *place != NULL; place = &(*place)->next)
+	{
+		EmuFault *rule = *place;
+
+		if (!rule_matches_frame(rule, provider, path, frame) ||
+		    ++rule->seen <= rule->after)
+			continue;
+		fault.action = actions[rule->action].frame;
+		fault.ms = rule->ms;
+		fault.bytes = rule->bytes;
+		if (++rule->fired >= rule->times)
+			remove_rule(place);
+		break;
+	}
+	return fault;
 }
 
 bool
@@ -725,6 +796,9 @@ emu_fault_after_work(EmuRequest *request)
 			break;
 		case ACTION_RESET_BEFORE_READ:
 		case ACTION_SLOW_READ:
+		case ACTION_PAUSE:
+		case ACTION_WRONG_ID:
+		case ACTION_PING:
 			break;
 	}
 }

@@ -78,7 +78,12 @@ guest_disconnect(EmuGuest *guest)
 static void
 guest_lose_processes(EmuGuest *guest, const char *failure, bool never_started)
 {
-	EmuProcessEnd end = {-1, 0, failure, true, never_started};
+	EmuProcessEnd end = {
+	    .code = -1,
+	    .failure = failure,
+	    .sandbox_gone = true,
+	    .never_started = never_started,
+	};
 	EmuProcess *process;
 
 	while ((process = guest->processes) != NULL)
@@ -284,8 +289,12 @@ guest_hear(EmuGuest *guest, const EmuFrame *frame, const char *payload)
 			break;
 		case EMU_FRAME_FAILED:
 		{
-			char *failure = emu_strndup(payload, frame->length);
+			char *failure =
+			    emu_strndup(payload + sizeof(int32_t), frame->length - sizeof(int32_t));
+			int32_t error;
 
+			memcpy(&error, payload, sizeof(error));
+			end.error = error;
 			end.failure = failure;
 			process_end(place, &end);
 			free(failure);
@@ -313,7 +322,8 @@ guest_hear_all(EmuGuest *guest)
 		memcpy(&frame, inbox->data + heard, sizeof(frame));
 		if (frame.length > EMU_FRAME_LIMIT ||
 		    (frame.kind == EMU_FRAME_EXIT && frame.length != sizeof(EmuExitHeader)) ||
-		    (frame.kind == EMU_FRAME_STARTED && frame.length != sizeof(int32_t)))
+		    (frame.kind == EMU_FRAME_STARTED && frame.length != sizeof(int32_t)) ||
+		    (frame.kind == EMU_FRAME_FAILED && frame.length < sizeof(int32_t)))
 			return false;
 		if (inbox->length - heard < sizeof(frame) + frame.length)
 			break;
@@ -441,6 +451,15 @@ emu_process_signal(EmuProcess *process, int signal_number)
 	int32_t number = signal_number;
 
 	guest_send(process->guest, EMU_FRAME_SIGNAL, process->number, &number,
+	           sizeof(number));
+}
+
+void
+emu_process_signal_group(EmuProcess *process, int signal_number)
+{
+	int32_t number = signal_number;
+
+	guest_send(process->guest, EMU_FRAME_SIGNAL_GROUP, process->number, &number,
 	           sizeof(number));
 }
 

@@ -21,6 +21,7 @@ typedef struct EmuProcessEnd
 	int code; /* 0..255, -1 if a signal ended it */
 	int signal;
 	const char *failure; /* why it never ran or was lost, else NULL */
+	int error;           /* of the failure, if it has a number; else 0 */
 	bool sandbox_gone;   /* the failure: stopped, destroyed or crashed */
 	bool never_started;  /* as is this: bubblewrap could not run */
 } EmuProcessEnd;
@@ -76,6 +77,9 @@ extern void emu_process_input_end(EmuProcess *process);
 
 /* To this process alone, not to what it has started. */
 extern void emu_process_signal(EmuProcess *process, int signal_number);
+
+/* To all that is in its group, for as long as its end has not been told. */
+extern void emu_process_signal_group(EmuProcess *process, int signal_number);
 
 /* SIGTERM, then SIGKILL to the whole group; with 0 SIGKILL at once. */
 extern void emu_process_kill(EmuProcess *process, uint32_t grace_ms);

@@ -27,9 +27,10 @@ typedef enum EmuFrameKind
 	EMU_FRAME_SOURCE,   /* EmuSourceHeader, then text: run in a shell */
 	EMU_FRAME_INPUT,    /* bytes for standard input */
 	EMU_FRAME_INPUT_END,
-	EMU_FRAME_KILL,   /* EmuKillHeader: end the process group */
-	EMU_FRAME_SIGNAL, /* int32_t: to this process alone */
-	EMU_FRAME_FREEZE, /* stop everything in the sandbox where it is */
+	EMU_FRAME_KILL,         /* EmuKillHeader: end the process group */
+	EMU_FRAME_SIGNAL,       /* int32_t: to this process alone */
+	EMU_FRAME_SIGNAL_GROUP, /* int32_t: to it and what it left in its group */
+	EMU_FRAME_FREEZE,       /* stop everything in the sandbox where it is */
 	EMU_FRAME_THAW,
 
 	/* agent to server */
@@ -38,7 +39,7 @@ typedef enum EmuFrameKind
 	EMU_FRAME_OUTPUT,  /* bytes of standard output */
 	EMU_FRAME_ERRORS,  /* bytes of standard error */
 	EMU_FRAME_EXIT,    /* EmuExitHeader: ended, output sent before */
-	EMU_FRAME_FAILED,  /* text: could not be started */
+	EMU_FRAME_FAILED,  /* int32_t: errno, then text: could not be started */
 	EMU_FRAME_KILLED   /* the whole group is gone */
 } EmuFrameKind;
 

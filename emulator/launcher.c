@@ -537,6 +537,8 @@ prepare_state(const char *agent_path)
 	                                   "::/vercel/sandbox:/bin/bash\n") &&
 	       write_file("passwd.node",
 	                  "node:x:" INNER_UID ":" INNER_UID "::/home/node:/bin/bash\n") &&
+	       write_file("passwd.root",
+	                  "root:x:" INNER_UID ":" INNER_UID "::/root:/bin/bash\n") &&
 	       write_file("group", "users:x:" INNER_UID ":\n") &&
 	       write_file("shells", "/bin/sh\n/bin/bash\n");
 }

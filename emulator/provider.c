@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-const EmuProvider *const emu_providers[] = {&emu_daytona, &emu_e2b,       &emu_vercel,
-                                            &emu_agent37, &emu_freestyle, NULL};
+const EmuProvider *const emu_providers[] = {
+    &emu_daytona,   &emu_e2b,          &emu_vercel, &emu_agent37,
+    &emu_freestyle, &emu_microsandbox, NULL,
+};
 
 const EmuProvider *
 emu_provider_by_name(const char *name)

@@ -58,6 +58,7 @@ extern const EmuProvider emu_agent37;
 extern const EmuProvider emu_daytona;
 extern const EmuProvider emu_e2b;
 extern const EmuProvider emu_freestyle;
+extern const EmuProvider emu_microsandbox;
 extern const EmuProvider emu_vercel;
 
 #endif

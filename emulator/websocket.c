@@ -6,11 +6,17 @@
  * then on the reactor watches it and wslay frames and unframes the messages.
  * Until it is handed over a socket belongs to its request, afterwards to
  * itself.
+ *
+ * What wslay writes goes to an outbox at once, and from there to the client as
+ * fast as it takes it.  So a place in the stream is known as soon as something
+ * is sent, and the stream can be made to break there.
  */
 #include "websocket.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/sha.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +37,20 @@
 /* The longest message a client may send. */
 #define MESSAGE_LIMIT ((uint64_t) 16 << 20)
 
+#define PING_TEXT "are you there"
+
 /* How long a client has to answer a goodbye. */
 #define GOODBYE_MS 2000
+
+/* An outbox is not moved up for less than this. */
+#define OUTBOX_SLACK ((size_t) 1 << 20)
+
+typedef struct Break
+{
+	uint64_t place; /* in the stream */
+	EmuWebSocketBreak kind;
+	int64_t ms;
+} Break;
 
 struct EmuWebSocket
 {
@@ -48,9 +66,16 @@ struct EmuWebSocket
 	EmuWatch watch;
 	EmuTimer goodbye;
 	EmuText arrived; /* came together with the request */
-	uint16_t closing_code;
-	bool closing;      /* say goodbye when all is sent */
-	bool said_goodbye; /* which was done */
+	EmuText outbox;
+	size_t outbox_sent; /* of the outbox, as far as it has not been moved up */
+	uint64_t sent;      /* of the stream, ever */
+	Break *breaks;      /* in the order of their places */
+	size_t break_count;
+	EmuTimer pause;
+	bool pausing;
+	bool silent;         /* nothing is sent any more */
+	bool closing;        /* a goodbye is in the outbox */
+	bool goodbye_begins; /* the client has it, and time to answer */
 };
 
 static EmuWebSocket *open_sockets;
@@ -99,6 +124,15 @@ accept_key(const char *key)
 	return encoded.data;
 }
 
+/* What is sent leaves at once.  With TLS this is no TCP socket, and stays as it is. */
+static void
+set_no_delay(int fd)
+{
+	int yes = 1;
+
+	(void) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+}
+
 static ssize_t
 frames_read(wslay_event_context_ptr frames, uint8_t *data, size_t size, int flags,
             void *context)
@@ -130,15 +164,11 @@ frames_write(wslay_event_context_ptr frames, const uint8_t *data, size_t size,
              int flags, void *context)
 {
 	EmuWebSocket *socket = context;
-	ssize_t count = send(socket->fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
 
+	(void) frames;
 	(void) flags;
-	if (count >= 0)
-		return count;
-	wslay_event_set_error(frames, errno == EAGAIN || errno == EINTR
-	                                  ? WSLAY_ERR_WOULDBLOCK
-	                                  : WSLAY_ERR_CALLBACK_FAILURE);
-	return -1;
+	emu_text_append(&socket->outbox, (const char *) data, size);
+	return (ssize_t) size;
 }
 
 static void
@@ -198,8 +228,11 @@ socket_free(EmuWebSocket *socket)
 	const EmuWebSocketEvents *events = socket->events;
 
 	emu_timer_stop(&socket->goodbye);
+	emu_timer_stop(&socket->pause);
 	wslay_event_context_free(socket->frames);
 	emu_text_free(&socket->arrived);
+	emu_text_free(&socket->outbox);
+	free(socket->breaks);
 	free(socket->accept);
 	free(socket);
 	if (owner != NULL)
@@ -246,32 +279,131 @@ goodbye_unanswered(void *owner)
 	socket_end(owner);
 }
 
-/* wslay sends a close frame before all messages, so it has to come last. */
+static void
+pause_over(void *owner)
+{
+	EmuWebSocket *socket = owner;
+
+	socket->pausing = false;
+	emu_watch_change(&socket->watch, EPOLLIN | EPOLLOUT);
+}
+
+/*
+ * Without its peer the kernel sends a reset when the socket is closed.  That
+ * is the carrier, whose duplicate we have if it is not ours itself.
+ */
+static void
+socket_reset(EmuWebSocket *socket)
+{
+	struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+
+	(void) !connect(socket->carrier >= 0 ? socket->carrier : socket->fd, &nobody,
+	                sizeof(nobody));
+}
+
+/* The stream has come to the place of its first break; false if it ends here. */
+static bool
+break_take(EmuWebSocket *socket)
+{
+	Break here = socket->breaks[0];
+
+	socket->break_count--;
+	memmove(socket->breaks, socket->breaks + 1, socket->break_count * sizeof(Break));
+	switch (here.kind)
+	{
+		case EMU_WEBSOCKET_PAUSE:
+			socket->pausing = true;
+			emu_timer_start(&socket->pause, here.ms, pause_over, socket);
+			return true;
+		case EMU_WEBSOCKET_SILENCE:
+			socket->silent = true;
+			return true;
+		case EMU_WEBSOCKET_RESET:
+			socket_reset(socket);
+			return false;
+		case EMU_WEBSOCKET_END:
+			break;
+	}
+	return false;
+}
+
+static bool
+has_to_write(const EmuWebSocket *socket)
+{
+	return !socket->pausing && !socket->silent &&
+	       (socket->outbox_sent < socket->outbox.length ||
+	        (socket->break_count > 0 && socket->breaks[0].place == socket->sent));
+}
+
+static void
+outbox_move_up(EmuWebSocket *socket)
+{
+	EmuText *outbox = &socket->outbox;
+
+	if (socket->outbox_sent == outbox->length)
+		emu_text_free(outbox);
+	else if (socket->outbox_sent >= OUTBOX_SLACK)
+	{
+		outbox->length -= socket->outbox_sent;
+		memmove(outbox->data, outbox->data + socket->outbox_sent, outbox->length);
+	}
+	else
+		return;
+	socket->outbox_sent = 0;
+}
+
+/* False if the connection is over. */
 static bool
 socket_write(EmuWebSocket *socket)
 {
-	if (wslay_event_send(socket->frames) != 0)
-		return false;
-	if (!socket->closing || socket->said_goodbye ||
-	    wslay_event_get_queued_msg_count(socket->frames) > 0)
-		return true;
-	socket->said_goodbye = true;
-	wslay_event_queue_close(socket->frames, socket->closing_code, NULL, 0);
-	emu_timer_start(&socket->goodbye, GOODBYE_MS, goodbye_unanswered, socket);
-	return wslay_event_send(socket->frames) == 0;
+	while (has_to_write(socket))
+	{
+		size_t left = socket->outbox.length - socket->outbox_sent;
+		ssize_t count;
+
+		if (socket->break_count > 0 && socket->breaks[0].place - socket->sent < left)
+			left = (size_t) (socket->breaks[0].place - socket->sent);
+		if (left == 0)
+		{
+			if (!break_take(socket))
+				return false;
+			continue;
+		}
+		count = send(socket->fd, socket->outbox.data + socket->outbox_sent, left,
+		             MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (count < 0)
+			return errno == EAGAIN || errno == EINTR;
+		socket->outbox_sent += (size_t) count;
+		socket->sent += (uint64_t) count;
+	}
+	outbox_move_up(socket);
+	if (socket->closing && !socket->goodbye_begins && socket->outbox.length == 0)
+	{
+		socket->goodbye_begins = true;
+		emu_timer_start(&socket->goodbye, GOODBYE_MS, goodbye_unanswered, socket);
+	}
+	return true;
+}
+
+/* After a goodbye wslay wants neither; what is in the outbox goes first. */
+static bool
+is_over(EmuWebSocket *socket)
+{
+	return !wslay_event_want_read(socket->frames) &&
+	       !wslay_event_want_write(socket->frames) && !socket->pausing &&
+	       !has_to_write(socket);
 }
 
 static void
 socket_serve(EmuWebSocket *socket, bool readable)
 {
-	if ((readable && wslay_event_recv(socket->frames) != 0) || !socket_write(socket) ||
-	    (!wslay_event_want_read(socket->frames) &&
-	     !wslay_event_want_write(socket->frames)))
+	if ((readable && wslay_event_recv(socket->frames) != 0) ||
+	    wslay_event_send(socket->frames) != 0 || !socket_write(socket) ||
+	    is_over(socket))
 		socket_end(socket);
 	else
-		emu_watch_change(&socket->watch, wslay_event_want_write(socket->frames)
-		                                     ? EPOLLIN | EPOLLOUT
-		                                     : EPOLLIN);
+		emu_watch_change(&socket->watch,
+		                 has_to_write(socket) ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
 static void
@@ -303,6 +435,7 @@ socket_opened(void *context, struct MHD_Connection *connection, void *state,
 	socket->fd = fd;
 	socket->carrier = carrier != fd ? fcntl(carrier, F_DUPFD_CLOEXEC, 0) : -1;
 	emu_text_append(&socket->arrived, extra, extra_length);
+	set_no_delay(fd);
 	socket->next = open_sockets;
 	if (socket->next != NULL)
 		socket->next->previous = socket;
@@ -325,17 +458,96 @@ emu_websocket_response(EmuWebSocket *socket)
 	return response;
 }
 
-void
-emu_websocket_send(EmuWebSocket *socket, bool binary, const char *data, size_t length)
+/* Nothing but a client that has said goodbye already keeps it from the outbox. */
+static void
+send_queued(EmuWebSocket *socket)
+{
+	(void) wslay_event_send(socket->frames);
+	emu_watch_change(&socket->watch, EPOLLIN | EPOLLOUT);
+}
+
+static void
+queue_message(EmuWebSocket *socket, uint8_t opcode, const char *data, size_t length)
 {
 	struct wslay_event_msg message = {
-	    .opcode = binary ? WSLAY_BINARY_FRAME : WSLAY_TEXT_FRAME,
+	    .opcode = opcode,
 	    .msg = (const uint8_t *) data,
 	    .msg_length = length,
 	};
 
-	/* Refused only when the client has said goodbye already. */
 	(void) wslay_event_queue_msg(socket->frames, &message);
+}
+
+void
+emu_websocket_send(EmuWebSocket *socket, bool binary, const char *data, size_t length)
+{
+	queue_message(socket, binary ? WSLAY_BINARY_FRAME : WSLAY_TEXT_FRAME, data, length);
+	send_queued(socket);
+}
+
+void
+emu_websocket_ping(EmuWebSocket *socket)
+{
+	queue_message(socket, WSLAY_PING, PING_TEXT, sizeof(PING_TEXT) - 1);
+	send_queued(socket);
+}
+
+/* A message on its way out in pieces. */
+typedef struct Pieces
+{
+	const char *data;
+	size_t left;
+	size_t size; /* of a piece */
+	bool ping;   /* between two of them */
+} Pieces;
+
+static ssize_t
+read_piece(wslay_event_context_ptr frames, uint8_t *buffer, size_t room,
+           const union wslay_event_msg_source *source, int *end, void *context)
+{
+	Pieces *pieces = source->data;
+	size_t length = pieces->size < room ? pieces->size : room;
+
+	if (length > pieces->left)
+		length = pieces->left;
+	memcpy(buffer, pieces->data, length);
+	pieces->data += length;
+	pieces->left -= length;
+	*end = pieces->left == 0;
+	if (pieces->ping && !*end)
+		queue_message(context, WSLAY_PING, PING_TEXT, sizeof(PING_TEXT) - 1);
+	(void) frames;
+	return (ssize_t) length;
+}
+
+void
+emu_websocket_send_in_pieces(EmuWebSocket *socket, const char *data, size_t length,
+                             size_t size, bool ping)
+{
+	Pieces pieces = {data, length, size, ping};
+	struct wslay_event_fragmented_msg message = {
+	    .opcode = WSLAY_BINARY_FRAME,
+	    .source.data = &pieces,
+	    .read_callback = read_piece,
+	};
+
+	(void) wslay_event_queue_fragmented_msg(socket->frames, &message);
+	send_queued(socket);
+}
+
+uint64_t
+emu_websocket_place(const EmuWebSocket *socket)
+{
+	return socket->sent + (socket->outbox.length - socket->outbox_sent);
+}
+
+void
+emu_websocket_break(EmuWebSocket *socket, uint64_t place, EmuWebSocketBreak kind,
+                    int64_t ms)
+{
+	socket->breaks =
+	    emu_realloc(socket->breaks, (socket->break_count + 1) * sizeof(Break));
+	socket->breaks[socket->break_count++] = (Break){place, kind, ms};
 	emu_watch_change(&socket->watch, EPOLLIN | EPOLLOUT);
 }
 
@@ -344,8 +556,8 @@ emu_websocket_close(EmuWebSocket *socket, uint16_t code)
 {
 	socket->owner = NULL;
 	socket->closing = true;
-	socket->closing_code = code;
-	emu_watch_change(&socket->watch, EPOLLIN | EPOLLOUT);
+	wslay_event_queue_close(socket->frames, code, NULL, 0);
+	send_queued(socket);
 }
 
 /*

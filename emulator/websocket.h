@@ -37,6 +37,33 @@ emu_websocket_accept(EmuRequest *request, const EmuWebSocketEvents *events,
 extern void
 emu_websocket_send(EmuWebSocket *socket, bool binary, const char *data, size_t length);
 
+extern void emu_websocket_ping(EmuWebSocket *socket);
+
+/*
+ * As one binary message in several frames of at most this size (and 4 KiB);
+ * between two of them the client may be asked whether it is there.
+ */
+extern void emu_websocket_send_in_pieces(EmuWebSocket *socket, const char *data,
+                                         size_t length, size_t size, bool ping);
+
+/* The place in the stream at which what is sent next begins. */
+extern uint64_t emu_websocket_place(const EmuWebSocket *socket);
+
+/*
+ * For tests: what the stream does at a place that it has not come to yet, and
+ * that is behind those of all such breaks before.
+ */
+typedef enum EmuWebSocketBreak
+{
+	EMU_WEBSOCKET_PAUSE,   /* for so many ms */
+	EMU_WEBSOCKET_SILENCE, /* for ever */
+	EMU_WEBSOCKET_END,     /* of the connection, without a goodbye */
+	EMU_WEBSOCKET_RESET    /* of the connection */
+} EmuWebSocketBreak;
+
+extern void emu_websocket_break(EmuWebSocket *socket, uint64_t place,
+                                EmuWebSocketBreak kind, int64_t ms);
+
 /*
  * Sends what is queued, then says goodbye with this code.  The owner hears no
  * more of it and must not use it again.

@@ -311,7 +311,9 @@ microsandbox_judge(SbxOp *op, SbxSandboxFacts *facts)
 			return sbx_steps_fail_response(op, "SANDBOX_FAILED");
 		case SBX_STATE_STOPPED:
 		case SBX_STATE_STOPPING:
-			if (!wait->stopped_is_passing)
+			if (wait->restart != NULL && facts->state == SBX_STATE_STOPPED)
+				return sbx_steps_wait(op, wait->restart);
+			if (wait->restart == NULL && !wait->stopped_is_passing)
 				return sbx_steps_fail_response(op, "NOT_STARTED");
 			break;
 		default:

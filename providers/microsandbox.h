@@ -133,6 +133,9 @@ typedef struct SbxMicrosandboxWait
 	SbxMicrosandboxState state; /* first */
 	bool unready_is_result;     /* when the time is over */
 	bool stopped_is_passing;    /* it was asked to start a moment ago */
+
+	/* What one that has stopped is told; NULL = nothing, then it fails. */
+	SbxStep *restart;
 } SbxMicrosandboxWait;
 
 extern SbxStep sbx_microsandbox_await;

@@ -172,7 +172,8 @@ take_exited(SbxOp *op, const SbxMicrosandboxFrame *frame)
 
 /*
  * Of a frame that is not known only its being the last one means something.  What tells of
- * its input is no matter of ours: a command need not read all of it.
+ * its input is no matter of ours: a command need not read all of it.  Nothing else was asked
+ * for on this socket, so that another id is a mistake; 0 is the agent's own.
  */
 static bool
 take_frame(SbxOp *op, const SbxMicrosandboxFrame *frame)
@@ -182,7 +183,10 @@ take_frame(SbxOp *op, const SbxMicrosandboxFrame *frame)
 	if (!exec->asked)
 		return take_ready(op, frame);
 	if (frame->id != exec->id)
-		return true;
+	{
+		exec->garbled = frame->id != 0;
+		return !exec->garbled;
+	}
 	if (sbx_cbor_is_text(&frame->type, "core.exec.stdout"))
 		return take_output(op, 0, frame);
 	if (sbx_cbor_is_text(&frame->type, "core.exec.stderr"))

@@ -31,17 +31,28 @@ write_word(char *bytes, uint32_t word)
 
 /* --- reading -------------------------------------------------------------- */
 
+/* Could this word be the length of an agent's first frame? */
+static bool
+is_frame_length(uint32_t word)
+{
+	return word >= FIXED_BYTES && word <= FRAME_MAX;
+}
+
 /*
  * Agents before this protocol say one word and then a frame, so that what would be the
- * second word is the length of that.  Those are not spoken to; no range starts with 0.
+ * second word is the length of that.  Those are not spoken to.  The id 0 is the agent's
+ * own, also where the range begins with it.
  */
 static bool
 take_range(SbxMicrosandboxReader *reader)
 {
+	uint32_t first = read_word(reader->head);
+	uint32_t end = read_word(reader->head + 4);
+
 	reader->has_range = true;
-	reader->first_id = read_word(reader->head);
-	reader->end_id = read_word(reader->head + 4);
-	return reader->first_id > 0 && reader->first_id < reader->end_id;
+	reader->first_id = first == 0 ? 1 : first;
+	reader->end_id = end;
+	return reader->first_id < end && !(first == 0 && is_frame_length(end));
 }
 
 /* Room for the frame that the head announces. */
@@ -51,7 +62,7 @@ make_room(SbxOp *op, SbxMicrosandboxReader *reader)
 	size_t needed = read_word(reader->head);
 	size_t size = reader->frame_size == 0 ? 8192 : reader->frame_size;
 
-	if (needed < FIXED_BYTES || needed > FRAME_MAX)
+	if (!is_frame_length((uint32_t) needed))
 		return false;
 	if (needed <= reader->frame_size)
 		return true;

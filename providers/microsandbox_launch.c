@@ -17,6 +17,7 @@
 typedef struct SbxMicrosandboxLaunch
 {
 	SbxMicrosandboxWait wait; /* first */
+	const char *unique_name;
 	const char *body;
 	bool detached;
 } SbxMicrosandboxLaunch;
@@ -170,6 +171,7 @@ sbx_microsandbox_launch(const SbxAccount *account, const SbxLaunchInput *input)
 		return NULL;
 	launch = op->state;
 	launch->detached = input->detached;
+	launch->unique_name = sbx_arena_strdup(&op->arena, input->unique_name);
 	launch->wait.state.steps.allocation = SBX_ALLOCATION_NONE;
 	if (microsandbox_valid_name(input->unique_name) &&
 	    microsandbox_valid_labels(input) && microsandbox_valid_env(input))
@@ -195,6 +197,16 @@ microsandbox_launch_start(SbxOp *op)
 	return want;
 }
 
+/* Is it the one that was asked for?  What has another name may be somebody's. */
+static bool
+microsandbox_is_wanted(const SbxMicrosandboxLaunch *launch, const json_t *sandbox)
+{
+	const char *name = sbx_json_string(sandbox, "name");
+
+	return sbx_microsandbox_valid_id(sbx_json_string(sandbox, "id")) && name != NULL &&
+	       strcmp(name, launch->unique_name) == 0;
+}
+
 /* "Starting" is also what one that waits for a free place says. */
 static SbxOpWant
 microsandbox_launch_created(SbxOp *op)
@@ -202,21 +214,19 @@ microsandbox_launch_created(SbxOp *op)
 	SbxMicrosandboxLaunch *launch = op->state;
 	SbxSandboxFacts *facts;
 	json_t *sandbox;
-	const char *id;
 
 	launch->wait.state.steps.acted = sbx_steps_may_have_arrived(op);
 	if (!sbx_steps_is_success(op))
 		return microsandbox_launch_refused(op);
 	sandbox = sbx_steps_object(op, false);
-	id = sbx_json_string(sandbox, "id");
-	if (!sbx_microsandbox_valid_id(id))
+	if (!microsandbox_is_wanted(launch, sandbox))
 	{
 		/* Something was made that we cannot name: only its own name finds it. */
 		json_decref(sandbox);
 		return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
 	}
 	launch->wait.state.steps.allocation = SBX_ALLOCATION_MADE;
-	sbx_microsandbox_point_at(op, id);
+	sbx_microsandbox_point_at(op, sbx_json_string(sandbox, "id"));
 	facts = sbx_microsandbox_facts(op, sandbox);
 	json_decref(sandbox);
 	if (facts == NULL)

@@ -48,19 +48,21 @@ microsandbox_list_answered(SbxOp *op)
 	return sbx_steps_page_answered(op, &list->pages);
 }
 
-/* False = it is neither a text nor absent, or there is no memory. */
+/*
+ * False = it is neither a text nor absent, it is absent though there is more, or there is
+ * no memory.
+ */
 static bool
 microsandbox_take_cursor(SbxOp *op, const json_t *page, const char **cursor)
 {
 	const json_t *next = json_object_get(page, "next_cursor");
+	bool is_text = json_is_string(next);
 
 	*cursor = NULL;
-	if (next == NULL || json_is_null(next))
-		return true;
-	if (!json_is_string(next))
+	if (next != NULL && !json_is_null(next) && !is_text)
 		return false;
-	if (json_string_length(next) == 0)
-		return true;
+	if (!is_text || json_string_length(next) == 0)
+		return !json_is_true(json_object_get(page, "has_more"));
 	*cursor = sbx_steps_copy_string(op, page, "next_cursor");
 	return *cursor != NULL;
 }

@@ -124,6 +124,7 @@ microsandbox_start_answered(SbxOp *op)
 	SbxMicrosandboxWait *wait = op->state;
 
 	wait->state.steps.acted |= sbx_steps_may_have_arrived(op);
+	wait->restart = NULL;
 	if (sbx_steps_is_success(op))
 	{
 		wait->stopped_is_passing = true;
@@ -132,7 +133,10 @@ microsandbox_start_answered(SbxOp *op)
 	if (sbx_microsandbox_is_gone(op))
 		return sbx_steps_fail_response(op, "SANDBOX_GONE");
 	if (sbx_microsandbox_has_code(op, "invalid_state_transition"))
+	{
+		wait->restart = microsandbox_start_send;
 		return sbx_microsandbox_await(op);
+	}
 	if (!sbx_steps_is_passing(op))
 		return sbx_steps_fail_response(op, sbx_steps_status_code(op));
 	sbx_steps_note(op, sbx_steps_status_code(op));
@@ -216,7 +220,7 @@ microsandbox_stop_answered(SbxOp *op)
 
 	state->steps.acted |= sbx_steps_may_have_arrived(op);
 	if (sbx_steps_is_success(op))
-		return microsandbox_stop_look(op);
+		return sbx_steps_wait(op, microsandbox_stop_look);
 	if (sbx_microsandbox_is_gone(op))
 		return sbx_steps_fail_response(op, "SANDBOX_GONE");
 	if (!busy && !sbx_steps_is_passing(op))

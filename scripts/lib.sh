@@ -63,7 +63,7 @@ print_machine() {
 
 # A Node.js that is new enough for the providers' clients: the machine's, or the
 # one that install-deps puts under build/.  Fails if there is none.
-node_wanted=20
+node_wanted=22
 find_node() {
 	local candidate version
 	for candidate in "$(command -v node || true)" "$root"/build/node/node_modules/node-linux-*/bin/node; do

@@ -40,7 +40,7 @@ sub transcript
 }
 
 my $session = $sbx->session;
-is(join(' ', grep { kind_knows($session, $_, 'startScript') } kinds()), 'daytona e2b', 'these kinds know scripts in the background');
+is(join(' ', grep { kind_knows($session, $_, 'startScript') } kinds()), 'daytona e2b microsandbox', 'these kinds know scripts in the background');
 foreach my $kind (kinds())
 {
 	my $settings = kind_settings($kind, $sbx->url);

@@ -104,7 +104,7 @@ my %operation = (
 	# The same file once more is the same file.  The answer says nothing but its status.
 	upload => {
 		op => 'upload',
-		sql => sub { "SELECT sbx_upload('$_[0]{id}', '/tmp/file', '$_[0]{new}')" },
+		sql => sub { "SELECT sbx_upload('$_[0]{id}', '/tmp/$_[0]{new}', '$_[0]{new}')" },
 		sqlstate => 'SB008',
 		limit => 2,
 		expected => { lost => 'timeout', broken => 'works', nonsense => 'works' },
@@ -207,12 +207,14 @@ sub descriptors
 # Cells
 #
 
+sub request_of { return kind_request($_[0], $operation{ $_[1] }{op}) }
+
 # Requests of the kind that met the fault.
 sub arrived
 {
 	my ($cell) = @_;
 
-	return grep { $_->{op} eq $operation{ $cell->{operation} }{op} && $_->{path} =~ m{^/$cell->{kind}} }
+	return grep { $_->{op} eq request_of($cell->{kind}, $cell->{operation}) && $_->{path} =~ m{^/$cell->{kind}} }
 	  $side{ $cell->{side} }->requests($cell->{mark});
 }
 
@@ -271,7 +273,7 @@ sub begin
 	my $rule = $fault->[2];
 	my @path = $operation{$operation}{script} ? (path => kind_script($kind)) : ();
 
-	$side{$side}->fault(provider => $kind, op => $operation{$operation}{op}, @path, %$rule) if $rule;
+	$side{$side}->fault(provider => $kind, op => request_of($kind, $operation), @path, %$rule) if $rule;
 	send_call($cell);
 	return $cell;
 }
@@ -354,7 +356,7 @@ sub check
 	}
 	elsif ($cell->{operation} eq 'upload' && $outcome eq 'works')
 	{
-		is($session->query("SELECT convert_from(sbx_download('$cell->{id}', '/tmp/file'), 'UTF8')")->value,
+		is($session->query("SELECT convert_from(sbx_download('$cell->{id}', '/tmp/$cell->{new}'), 'UTF8')")->value,
 			$cell->{new}, "$cell->{name}: the next call works");
 	}
 	else
@@ -446,6 +448,7 @@ foreach my $kind (kinds())
 }
 $_->{mark} = $sbx->mark foreach @refused;
 $sbx->fault(action => 'refuse', ms => 5000);
+poll('the emulator listens no more', sub { !HTTP::Tiny->new->get($sbx->url . '/_control/audit')->{success} });
 send_call($_) foreach @refused;
 poll('the emulator listens again', sub { HTTP::Tiny->new->get($sbx->url . '/_control/audit')->{success} });
 is(scalar(arrived($_)), 0, "$_->{name}: nothing arrived") foreach @refused;

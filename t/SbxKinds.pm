@@ -10,12 +10,12 @@ use warnings;
 use Exporter 'import';
 use JSON::PP;
 
-our @EXPORT = qw(kinds kind_settings kind_credential kind_script kind_output kind_expected kind_knows register_kinds give_keys);
+our @EXPORT = qw(kinds kind_settings kind_credential kind_script kind_output kind_expected kind_knows kind_request register_kinds give_keys);
 
 # settings: of a registration, for the address of an emulator.  long_life: those with which
 # a sandbox outlives any test.  keeps: those with which it outlives a stop.  credential: for a
 # key, where it is more than that.  script: the path, as a pattern, of the request that runs a
-# script.  output: bytes of it that arrive whole, if less than 1 MiB.  expected: of the fault
+# script.  requests: of operations, the emulator's names, where they are not its own.  output: bytes of it that arrive whole, if less than 1 MiB.  expected: of the fault
 # matrix, by "operation, fault" or "operation, group of faults", where this kind differs from
 # others; say why.
 my %kind = (
@@ -46,6 +46,24 @@ my %kind = (
 		settings => sub { (apiUrl => "$_[0]/e2b", sandboxUrl => "$_[0]/e2b-envd") },
 		long_life => { timeoutSeconds => 7200 },
 		script => '*/process.Process/Start',
+	},
+	microsandbox => {
+		settings => sub { (apiUrl => "$_[0]/microsandbox", image => 'alpine') },
+		script => '*/agent',
+
+		# All that is done inside goes through the agent's socket.
+		requests => { upload => 'run', download => 'run' },
+		expected => {
+			# What is asked for there is not repeated.  Behind its head the answer is no body
+			# that could be spoiled: what an agent says wrong is another test's.
+			(map { ("upload, $_" => 'fails', "download, $_" => 'fails') } qw(broken trouble)),
+			(map {
+				my $operation = $_;
+				map { ("$operation, $_" => 'works') }
+				  qw(cut nonsense huge slow hang-after-headers)
+			} qw(run upload download)),
+			(map { ("$_, huge-header" => 'fails') } qw(run upload download)),
+		},
 	},
 	vercel => {
 		settings => sub { (apiUrl => "$_[0]/vercel") },
@@ -99,6 +117,9 @@ sub kind_knows
 
 	return $session->value('SELECT $2 = ANY (operations) FROM sbx_provider_kinds() WHERE kind = $1', @asked) eq 't';
 }
+
+# kind_request(kind, name): what the emulator calls the request that others have that name for.
+sub kind_request { return $kind{ $_[0] }{requests}{ $_[1] } // $_[1] }
 
 sub kind_expected { return $kind{ $_[0] }{expected}{ $_[1] } }
 

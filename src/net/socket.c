@@ -62,17 +62,6 @@ say_next(SbxTransfer *transfer)
 	return sbx_websocket_say(socket->websocket, message->bytes, message->length);
 }
 
-static void
-ring_alarm(SbxTransfer *transfer, int64 now)
-{
-	SbxSocket *socket = transfer->socket;
-
-	if (!socket->is_open || socket->alarm_at < 0 || now < socket->alarm_at)
-		return;
-	socket->alarm_at = -1;
-	socket->enough = !take_bytes(transfer, NULL, 0);
-}
-
 /* --- opening --------------------------------------------------------------- */
 
 /* The lines of a request; they hold a key, so whoever frees them wipes them. */
@@ -195,6 +184,18 @@ receive(SbxTransfer *transfer)
 	}
 }
 
+static void
+ring_alarm(SbxTransfer *transfer, int64 now)
+{
+	SbxSocket *socket = transfer->socket;
+
+	if (is_over(socket) || socket->ended || socket->alarm_at < 0 ||
+	    now < socket->alarm_at)
+		return;
+	socket->alarm_at = -1;
+	socket->enough = !take_bytes(transfer, NULL, 0);
+}
+
 /* CURLE_OK = all that can be sent for now was. */
 static CURLcode
 send_pending(SbxTransfer *transfer)
@@ -258,8 +259,10 @@ sbx_socket_serve(SbxTransfer *transfer, int64 now, CURLcode *code)
 
 	socket->ready = false;
 	sbx_libcurl_block_signals(&saved);
-	ring_alarm(transfer, now);
+
+	/* What has come in time counts, though the time may be over by now. */
 	receive(transfer);
+	ring_alarm(transfer, now);
 	if (!is_over(socket) && !socket->ended)
 		sent = send_pending(transfer);
 

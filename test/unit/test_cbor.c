@@ -206,6 +206,41 @@ pieces(void)
 	stream_free(&stream);
 }
 
+/* What is a range of ours, and its first id that can be used. */
+static void
+ranges(void)
+{
+	static const struct
+	{
+		const char *bytes;
+		uint32_t first_id; /* 0 = no range */
+	} rows[] = {
+	    {"0000000001ffffff", 1}, /* the first client's; 0 is the agent's own */
+	    {"01ffffff03fffffe", 0x1ffffff},
+	    {"fffffffeffffffff", 0xfffffffe},
+	    {"0000000100000002", 1},
+	    {"0000000000400001", 1}, /* longer than any frame of an older agent */
+	    {"0000000000400000", 0},
+	    {"0000000000000005", 0},
+	    {"0040000000400000", 0},
+	    {"0000000000000001", 0},
+	    {"0000000000000000", 0},
+	    {"0200000001ffffff", 0},
+	};
+
+	section("agent, ranges");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	{
+		Stream stream = micro_hex(rows[i].bytes);
+		SbxMicrosandboxReader reader;
+		bool is_range = read_in_pieces(&stream, 3, &reader);
+
+		is_number(is_range ? reader.first_id : 0, rows[i].first_id, "%s fire: %s",
+		          rows[i].first_id > 0 ? "must not" : "must", rows[i].bytes);
+		stream_free(&stream);
+	}
+}
+
 static void
 malformed(void)
 {
@@ -283,6 +318,7 @@ test_cbor(void)
 	members();
 	many();
 	pieces();
+	ranges();
 	malformed();
 	writing();
 }

@@ -11,6 +11,8 @@
 #define UNKNOWN SBX_ALLOCATION_UNKNOWN
 #define MADE    SBX_ALLOCATION_MADE
 
+#define MICRO_BUSY "{\"error\":{\"code\":\"invalid_state_transition\"}}"
+
 static json_t *recorded_file;
 
 static const json_t *
@@ -51,6 +53,16 @@ launching(bool detached)
 	Drive drive;
 
 	input.detached = detached;
+	drive_start(&drive, sbx_kind_microsandbox.launch(micro_account(), &input));
+	return drive;
+}
+
+static Drive
+launching_as(const char *name)
+{
+	SbxLaunchInput input = {.unique_name = name};
+	Drive drive;
+
 	drive_start(&drive, sbx_kind_microsandbox.launch(micro_account(), &input));
 	return drive;
 }
@@ -187,11 +199,11 @@ refusals(void)
 		      others[i].allocation, "%d %s", others[i].status, others[i].body);
 		drive_end(&drive);
 	}
-	drive = launching(false);
+	drive = launching_as("e3");
 	drive_micro(&drive, "failed");
 	fails(&drive, SBX_PHASE_REMOTE, 200, "SANDBOX_FAILED", MADE, "made, and failed");
 	drive_end(&drive);
-	drive = launching(false);
+	drive = launching_as("e2");
 	drive_micro(&drive, "queued");
 	asks(&drive, "GET", MICRO_API "/00000000-0000-4000-8000-00000000aaaa",
 	     "one without a place is waited for");
@@ -199,6 +211,14 @@ refusals(void)
 	drive = launching(false);
 	drive_answer(&drive, 200, "{\"id\":\"x/../y\"}");
 	fails(&drive, SBX_PHASE_PROTOCOL, 200, NULL, UNKNOWN, "must fire: no UUID");
+	drive_end(&drive);
+	drive = launching(false);
+	drive_answer(&drive, 200,
+	             "{\"id\":\"" MICRO_ID
+	             "\",\"name\":\"another\",\"status\":\"running\"}");
+	fails(&drive, SBX_PHASE_PROTOCOL, 200, NULL, UNKNOWN,
+	      "must fire: somebody else's name");
+	is_text(drive.op->sandbox_id, "", "whose sandbox is not ours to delete");
 	drive_end(&drive);
 	drive = launching(false);
 	drive_no_answer(&drive, SBX_PHASE_CONNECT, false, false);
@@ -354,6 +374,15 @@ find(void)
 	drive_answer(&drive, 200, "{\"data\":[],\"next_cursor\":7}");
 	fails(&drive, SBX_PHASE_PROTOCOL, 200, NULL, UNKNOWN, "must fire: no cursor");
 	drive_end(&drive);
+	drive_start(&drive, sbx_kind_microsandbox.find(micro_account(), NULL, 0));
+	drive_answer(&drive, 200, "{\"data\":[],\"has_more\":true,\"next_cursor\":null}");
+	fails(&drive, SBX_PHASE_PROTOCOL, 200, NULL, UNKNOWN,
+	      "must fire: more, and no way to it");
+	drive_end(&drive);
+	drive_start(&drive, sbx_kind_microsandbox.find(micro_account(), NULL, 0));
+	drive_answer(&drive, 200, "{\"data\":[],\"has_more\":false,\"next_cursor\":null}");
+	ok(drive.op->succeeded, "must not fire: no more");
+	drive_end(&drive);
 }
 
 static void
@@ -429,10 +458,37 @@ start(void)
 	ok(drive.op->succeeded, "must not fire: it does");
 	drive_end(&drive);
 	drive = asked(sbx_kind_microsandbox.start);
-	drive_answer(&drive, 409, "{\"error\":{\"code\":\"invalid_state_transition\"}}");
+	drive_answer(&drive, 409, MICRO_BUSY);
 	asks(&drive, "GET", MICRO_SANDBOX, "it may run already");
 	drive_answer(&drive, 200, MICRO_DTO("running"));
 	ok(drive.op->succeeded, "must not fire: it did");
+	drive_end(&drive);
+	drive = asked(sbx_kind_microsandbox.start);
+	drive_answer(&drive, 409, MICRO_BUSY);
+	drive_answer(&drive, 200, MICRO_DTO("stopping"));
+	pauses(&drive, 500, "on its way to a stop");
+	drive_pause_over(&drive);
+	drive_answer(&drive, 200, MICRO_DTO("stopped"));
+	pauses(&drive, 100, "stopped by now");
+	drive_pause_over(&drive);
+	asks(&drive, "POST", MICRO_SANDBOX "/start", "told again");
+	drive_answer(&drive, 200, MICRO_DTO("starting"));
+	drive_answer(&drive, 200, MICRO_DTO("running"));
+	ok(drive.op->succeeded, "must not fire: it runs after its stop");
+	drive_end(&drive);
+	drive = asked(sbx_kind_microsandbox.start);
+	drive_answer(&drive, 200, MICRO_DTO("starting"));
+	drive_answer(&drive, 200, MICRO_DTO("starting"));
+	drive_pause_over(&drive);
+	drive_answer(&drive, 200, MICRO_DTO("stopped"));
+	fails(&drive, SBX_PHASE_REMOTE, 200, "NOT_STARTED", UNKNOWN,
+	      "must fire: stopped after its start");
+	drive_end(&drive);
+	drive = asked(sbx_kind_microsandbox.start);
+	drive_answer(&drive, 409, MICRO_BUSY);
+	drive_answer(&drive, 200, MICRO_DTO("failed"));
+	fails(&drive, SBX_PHASE_REMOTE, 200, "SANDBOX_FAILED", UNKNOWN,
+	      "must fire: failed");
 	drive_end(&drive);
 	drive = asked(sbx_kind_microsandbox.start);
 	drive_answer(&drive, 401, "{}");
@@ -450,11 +506,22 @@ stop(void)
 	drive_answer(&drive, 200, MICRO_DTO("running"));
 	asks(&drive, "POST", MICRO_SANDBOX "/stop", "stop");
 	drive_answer(&drive, 200, MICRO_DTO("stopping"));
+	pauses(&drive, 100, "that takes a moment");
+	drive_pause_over(&drive);
 	drive_answer(&drive, 200, MICRO_DTO("stopping"));
 	pauses(&drive, 100, "not yet");
 	drive_pause_over(&drive);
 	drive_answer(&drive, 200, MICRO_DTO("stopped"));
 	ok(drive.op->succeeded, "must not fire: stopped");
+	drive_end(&drive);
+	drive = asked(sbx_kind_microsandbox.stop);
+	for (int i = 0; i < 3; i++)
+	{
+		drive_answer(&drive, 200, MICRO_DTO("running"));
+		drive_answer(&drive, 200, MICRO_DTO("running"));
+		pauses(&drive, 100, "must fire: one that does not stop is not told in a hurry");
+		drive_pause_over(&drive);
+	}
 	drive_end(&drive);
 	drive = asked(sbx_kind_microsandbox.stop);
 	drive_answer(&drive, 200,
@@ -464,7 +531,7 @@ stop(void)
 	drive_end(&drive);
 	drive = asked(sbx_kind_microsandbox.stop);
 	drive_answer(&drive, 200, MICRO_DTO("running"));
-	drive_answer(&drive, 409, "{\"error\":{\"code\":\"invalid_state_transition\"}}");
+	drive_answer(&drive, 409, MICRO_BUSY);
 	pauses(&drive, 100, "must not fire: busy");
 	drive_end(&drive);
 }

@@ -210,6 +210,18 @@ before_it_runs(void)
 	drive_end(&drive);
 }
 
+/* A frame with an empty payload and that id. */
+static void
+foreign_frame(Stream *stream, const char *id)
+{
+	size_t before = stream->length;
+	Stream number = micro_hex(id);
+
+	micro_frame(stream, "core.exec.stdout", 0, NULL, NULL, 0);
+	memcpy(stream->bytes + before + 4, number.bytes, 4);
+	stream_free(&number);
+}
+
 static void
 while_it_runs(void)
 {
@@ -255,6 +267,23 @@ while_it_runs(void)
 	drive_talk(&drive, &stream, 1000);
 	is_killed(&drive, true);
 	fails(&drive, SBX_PHASE_PROTOCOL, 0, NULL, UNKNOWN, "must fire: garbage");
+	drive_end(&drive);
+
+	drive = running();
+	stream = micro_greeting();
+	foreign_frame(&stream, "00000002");
+	drive_talk(&drive, &stream, 1000);
+	is_killed(&drive, true);
+	fails(&drive, SBX_PHASE_PROTOCOL, 0, NULL, UNKNOWN,
+	      "must fire: output of somebody else's command");
+	drive_end(&drive);
+
+	drive = running();
+	stream = micro_greeting();
+	foreign_frame(&stream, "00000000");
+	micro_exited(&stream, 0);
+	drive_talk(&drive, &stream, 1000);
+	ok(drive.op->succeeded, "must not fire: what the agent says about itself");
 	drive_end(&drive);
 }
 
