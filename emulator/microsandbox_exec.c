@@ -132,6 +132,9 @@ exec_output(void *owner, bool errors, const char *data, size_t length)
 	Exec *exec = owner;
 	size_t piece;
 
+	if (exec->operation.agent != NULL)
+		microsandbox_logs_add(microsandbox_details(exec->operation.agent->sandbox),
+		                      errors, data, length);
 	for (; length > 0 && exec->operation.agent != NULL; data += piece, length -= piece)
 	{
 		cbor_item_t *payload = emu_cbor_map(1);
