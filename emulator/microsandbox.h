@@ -174,13 +174,15 @@ struct MicrosandboxAgent
 #define MICROSANDBOX_FRAME_LIMIT ((size_t) 4 << 20)
 
 extern void microsandbox_agent_open(EmuRequest *request, EmuSandbox *sandbox);
+extern void microsandbox_agent_hang_up(MicrosandboxAgent *agent);
 extern void microsandbox_agents_close(MicrosandboxDetails *details);
 extern bool microsandbox_agents_busy(const MicrosandboxDetails *details);
 extern void microsandbox_operation_begin(MicrosandboxAgent *agent,
                                          MicrosandboxOperation *operation, uint32_t id);
 
-/* Without a word. */
+/* Without a word; the second because its sandbox has gone, and the socket with it. */
 extern void microsandbox_operation_end(MicrosandboxOperation *operation);
+extern void microsandbox_operation_gone(MicrosandboxOperation *operation);
 
 /* Takes the payload; with the last frame the operation is none of the agent's. */
 extern void microsandbox_say(MicrosandboxOperation *operation, const char *type,

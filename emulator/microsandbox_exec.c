@@ -99,14 +99,13 @@ say_end(Exec *exec, const EmuProcessEnd *end)
 		    payload_of_integer("code", end->signal != 0 ? CODE_OF_SIGNAL : end->code));
 }
 
-/* Of one whose sandbox is gone the socket tells, which ends too. */
 static void
 exec_ended(void *owner, const EmuProcessEnd *end)
 {
 	Exec *exec = owner;
 
 	if (end->sandbox_gone && !end->never_started)
-		microsandbox_operation_end(&exec->operation);
+		microsandbox_operation_gone(&exec->operation);
 	else if (exec->operation.agent != NULL)
 		say_end(exec, end);
 	free(exec);

@@ -122,6 +122,20 @@ is "$(sort -u "$work/ranges" | grep -vc refused)/$(grep -c refused "$work/ranges
 agent begin core.exec.request '{"cmd":"true"}' last
 is "$(tail -1 <<<"$body")" "$(msb_exited 0)" 'agent: and when they have left there is room again'
 
+# A sandbox that breaks down, which its first process does
+perl "$here/microsandbox_agent.pl" "$box/agent" key-one begin core.exec.request '{"cmd":"sleep","args":["912"]}' \
+	wait started touch "$work/sleeps" end >"$work/ended" &
+other=$!
+eventually [ -e "$work/sleeps" ]
+for process in $(processes_of "$pid"); do
+	[ "$(tr '\0' ' ' <"/proc/$process/cmdline")" = 'sleep 912 ' ] || continue
+	kill -KILL "$(sed -n 's/^PPid:\t//p' "/proc/$process/status")"
+done 2>/dev/null
+wait "$other"
+is "$(tail -1 "$work/ended")" 'goodbye 1001' 'agent: a sandbox that breaks down ends the socket'
+msb_run 'echo again'
+is "$output" 'again\n' 'agent: and comes back with the next command'
+
 # What commands write, as events
 hold "$box/logs?sources=stderr,output"
 eventually grep -q '^HTTP' "$work/held.headers"
