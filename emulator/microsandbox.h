@@ -28,6 +28,7 @@ typedef enum MicrosandboxStatus
 
 typedef struct MicrosandboxWaiter MicrosandboxWaiter;
 typedef struct MicrosandboxAgent MicrosandboxAgent;
+typedef struct MicrosandboxFollower MicrosandboxFollower;
 
 typedef struct MicrosandboxDetails
 {
@@ -51,8 +52,9 @@ typedef struct MicrosandboxDetails
 	EmuTimer settle; /* a state change in progress */
 	EmuTimer lifetime;
 	EmuTimer idle;
-	MicrosandboxWaiter *waiters; /* requests that are held until it runs */
-	MicrosandboxAgent *agents;   /* sockets to it */
+	MicrosandboxWaiter *waiters;     /* requests that are held until it runs */
+	MicrosandboxAgent *agents;       /* sockets to it */
+	MicrosandboxFollower *followers; /* requests for what commands write */
 } MicrosandboxDetails;
 
 /* As set by /_control/config; milliseconds unless said otherwise. */
@@ -172,13 +174,15 @@ struct MicrosandboxAgent
 #define MICROSANDBOX_FRAME_LIMIT ((size_t) 4 << 20)
 
 extern void microsandbox_agent_open(EmuRequest *request, EmuSandbox *sandbox);
+extern void microsandbox_agent_hang_up(MicrosandboxAgent *agent);
 extern void microsandbox_agents_close(MicrosandboxDetails *details);
 extern bool microsandbox_agents_busy(const MicrosandboxDetails *details);
 extern void microsandbox_operation_begin(MicrosandboxAgent *agent,
                                          MicrosandboxOperation *operation, uint32_t id);
 
-/* Without a word. */
+/* Without a word; the second because its sandbox has gone, and the socket with it. */
 extern void microsandbox_operation_end(MicrosandboxOperation *operation);
+extern void microsandbox_operation_gone(MicrosandboxOperation *operation);
 
 /* Takes the payload; with the last frame the operation is none of the agent's. */
 extern void microsandbox_say(MicrosandboxOperation *operation, const char *type,
@@ -200,6 +204,12 @@ microsandbox_agent_complain(MicrosandboxAgent *agent, uint32_t id, const char *k
 /* microsandbox_output.c: how what an agent says leaves */
 extern void microsandbox_output(MicrosandboxAgent *agent, const char *type,
                                 bool is_last, EmuText *frame);
+
+/* microsandbox_logs.c */
+extern void microsandbox_logs(EmuRequest *request, EmuSandbox *sandbox);
+extern void microsandbox_logs_add(MicrosandboxDetails *details, bool errors,
+                                  const char *data, size_t length);
+extern void microsandbox_logs_end(MicrosandboxDetails *details);
 
 /* microsandbox_exec.c, microsandbox_files.c */
 extern void

@@ -198,18 +198,29 @@ socket_closed(void *owner)
 }
 
 /* The relay does not say why: the stream ends. */
-static void
-hang_up(MicrosandboxAgent *agent)
+void
+microsandbox_agent_hang_up(MicrosandboxAgent *agent)
 {
 	emu_websocket_close(agent->socket, CLOSE_AWAY);
 	agent_free(agent);
 }
 
 void
+microsandbox_operation_gone(MicrosandboxOperation *operation)
+{
+	MicrosandboxAgent *agent = operation->agent;
+
+	if (agent == NULL)
+		return;
+	microsandbox_operation_end(operation);
+	microsandbox_agent_hang_up(agent);
+}
+
+void
 microsandbox_agents_close(MicrosandboxDetails *details)
 {
 	while (details->agents != NULL)
-		hang_up(details->agents);
+		microsandbox_agent_hang_up(details->agents);
 }
 
 /*
@@ -327,7 +338,7 @@ socket_message(void *owner, bool binary, const char *data, size_t length)
 		return;
 	emu_text_append(&agent->inbox, data, length);
 	if (!hear_frames(agent))
-		hang_up(agent);
+		microsandbox_agent_hang_up(agent);
 }
 
 /*

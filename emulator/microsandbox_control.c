@@ -66,14 +66,29 @@ stop(EmuRequest *request, EmuSandbox *sandbox)
 	microsandbox_settle(sandbox);
 }
 
+/* Answers itself if it does not run. */
+static bool
+check_running(EmuRequest *request, const EmuSandbox *sandbox)
+{
+	if (microsandbox_details(sandbox)->status == MICROSANDBOX_RUNNING)
+		return true;
+	microsandbox_fail(request, 409, "invalid_state_transition",
+	                  "the sandbox does not run");
+	return false;
+}
+
 static void
 agent(EmuRequest *request, EmuSandbox *sandbox)
 {
-	if (microsandbox_details(sandbox)->status != MICROSANDBOX_RUNNING)
-		microsandbox_fail(request, 409, "invalid_state_transition",
-		                  "the sandbox does not run");
-	else
+	if (check_running(request, sandbox))
 		microsandbox_agent_open(request, sandbox);
+}
+
+static void
+logs(EmuRequest *request, EmuSandbox *sandbox)
+{
+	if (check_running(request, sandbox))
+		microsandbox_logs(request, sandbox);
 }
 
 static void
@@ -173,6 +188,7 @@ handle_sandbox(EmuRequest *request, EmuSandbox *sandbox, const char *action)
 	    {"POST", "stop", stop},
 	    {"PATCH", "", rename_sandbox},
 	    {"GET", "agent", agent},
+	    {"GET", "logs", logs},
 	};
 
 	for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++)

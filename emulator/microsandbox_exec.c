@@ -99,14 +99,13 @@ say_end(Exec *exec, const EmuProcessEnd *end)
 		    payload_of_integer("code", end->signal != 0 ? CODE_OF_SIGNAL : end->code));
 }
 
-/* Of one whose sandbox is gone the socket tells, which ends too. */
 static void
 exec_ended(void *owner, const EmuProcessEnd *end)
 {
 	Exec *exec = owner;
 
 	if (end->sandbox_gone && !end->never_started)
-		microsandbox_operation_end(&exec->operation);
+		microsandbox_operation_gone(&exec->operation);
 	else if (exec->operation.agent != NULL)
 		say_end(exec, end);
 	free(exec);
@@ -132,6 +131,9 @@ exec_output(void *owner, bool errors, const char *data, size_t length)
 	Exec *exec = owner;
 	size_t piece;
 
+	if (exec->operation.agent != NULL)
+		microsandbox_logs_add(microsandbox_details(exec->operation.agent->sandbox),
+		                      errors, data, length);
 	for (; length > 0 && exec->operation.agent != NULL; data += piece, length -= piece)
 	{
 		cbor_item_t *payload = emu_cbor_map(1);

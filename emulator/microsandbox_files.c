@@ -131,14 +131,13 @@ microsandbox_files_error(const EmuProcessEnd *end)
 	                            : NULL;
 }
 
-/* Of one whose sandbox is gone the socket tells, which ends too. */
 void
 microsandbox_files_end(MicrosandboxOperation *operation, const EmuProcessEnd *end,
                        const char *error, cbor_item_t *data)
 {
 	if (operation->agent == NULL || (end->sandbox_gone && !end->never_started))
 	{
-		microsandbox_operation_end(operation);
+		microsandbox_operation_gone(operation);
 		emu_cbor_free(data);
 	}
 	else

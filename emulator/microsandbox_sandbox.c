@@ -363,6 +363,7 @@ microsandbox_stop(EmuSandbox *sandbox)
 	leave_queue(sandbox);
 	details->status = MICROSANDBOX_STOPPING;
 	microsandbox_agents_close(details);
+	microsandbox_logs_end(details);
 	if (sandbox->guest != NULL)
 		emu_guest_stop(sandbox->guest);
 	microsandbox_wait_over(sandbox);
@@ -390,6 +391,7 @@ microsandbox_destroy(EmuSandbox *sandbox)
 	details->status_before_end = details->status;
 	give_names_back(sandbox);
 	microsandbox_agents_close(details);
+	microsandbox_logs_end(details);
 	emu_sandbox_destroy(sandbox, microsandbox_config.list_lag);
 	microsandbox_wait_over(sandbox);
 	microsandbox_serve_queue(sandbox->account);
@@ -406,6 +408,7 @@ microsandbox_release(EmuSandbox *sandbox)
 	leave_queue(sandbox);
 	give_names_back(sandbox);
 	microsandbox_agents_close(details);
+	microsandbox_logs_end(details);
 	json_decref(details->spec);
 	json_decref(details->environment);
 	free(details->name);

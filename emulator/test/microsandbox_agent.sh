@@ -122,6 +122,32 @@ is "$(sort -u "$work/ranges" | grep -vc refused)/$(grep -c refused "$work/ranges
 agent begin core.exec.request '{"cmd":"true"}' last
 is "$(tail -1 <<<"$body")" "$(msb_exited 0)" 'agent: and when they have left there is room again'
 
+# A sandbox that breaks down, which its first process does
+perl "$here/microsandbox_agent.pl" "$box/agent" key-one begin core.exec.request '{"cmd":"sleep","args":["912"]}' \
+	wait started touch "$work/sleeps" end >"$work/ended" &
+other=$!
+eventually [ -e "$work/sleeps" ]
+for process in $(processes_of "$pid"); do
+	[ "$(tr '\0' ' ' <"/proc/$process/cmdline")" = 'sleep 912 ' ] || continue
+	kill -KILL "$(sed -n 's/^PPid:\t//p' "/proc/$process/status")"
+done 2>/dev/null
+wait "$other"
+is "$(tail -1 "$work/ended")" 'goodbye 1001' 'agent: a sandbox that breaks down ends the socket'
+msb_run 'echo again'
+is "$output" 'again\n' 'agent: and comes back with the next command'
+
+# What commands write, as events
+hold "$box/logs?sources=stderr,output"
+eventually grep -q '^HTTP' "$work/held.headers"
+msb_run 'echo to-output; echo to-errors >&2; touch /tmp/logged'
+eventually grep -q to-errors "$work/held"
+is $? 0 'logs: what is written is told'
+like "$(tr -d '\r' <"$work/held.headers")" 'Content-Type: text/event-stream' 'logs: as events'
+like "$(cat "$work/held")" $'event: log\ndata: {"source":"stderr","ts":"' 'logs: that say where it came from'
+unlike "$(cat "$work/held")" to-output 'logs: but not what was not asked for'
+key=key-two msb "$box/logs"
+msb_refused 404 sandbox_not_found 'logs: not to another account'
+
 # The end of the sandbox
 agent begin core.exec.request '{"cmd":"sh","args":["-c","echo up >/tmp/up; echo up; sleep 600"]}' wait up touch "$work/up" end >/dev/null &
 socket=$!
@@ -133,6 +159,10 @@ msb -X POST "$box/stop" -d '{}'
 wait "$other"
 is "$(tail -1 "$work/ended")" 'goodbye 1001' 'agent: a stop ends the socket, without a word of what ran'
 wait "$socket"
+wait "$held"
+is "$(cat "$work/held.code")/$(tail -3 "$work/held")" $'200/event: end\ndata: {}' 'logs: a stop is their end'
+msb "$box/logs"
+msb_refused 409 invalid_state_transition 'logs: a stopped sandbox has none'
 agent
 like "$body" "409 $(msb_error invalid_state_transition)" 'agent: a stopped sandbox has none'
 msb -X POST "$box/start" -d '{}'

@@ -6,7 +6,8 @@ for refusal in bad:401:invalid_api_key denied:403:forbidden limited:429:rate_lim
 	key=$beginning-key msb "$boxes"
 	msb_refused "$status" "$error" "microsandbox: a key that begins with $beginning-"
 done
-unlike "$(cat "$work/headers")" 'Retry-After' 'microsandbox: which does not say when to retry'
+key=limited-key call "$boxes"
+unlike "$code $(cat "$work/headers")" 'Retry-After' 'microsandbox: which does not say when to retry'
 body=$(curl -sS "$boxes")
 like "$body" "$(msb_error invalid_api_key)" 'microsandbox: no key at all'
 msb "$base/microsandbox/v1/nothing"
@@ -154,7 +155,8 @@ for query in limit=0 limit=101 limit=x cursor=x labels=x 'labels=\[\]' 'labels=\
 	msb_refused 400 invalid_request "list: 400 for $query"
 done
 for i in $(seq 20); do
-	printf 'url = "%s"\nheader = "Authorization: Bearer key-many"\ndata = "%s"\noutput = /dev/null\nnext\n' \
+	[ "$i" = 1 ] || echo next
+	printf 'url = "%s"\nheader = "Authorization: Bearer key-many"\ndata = "%s"\noutput = /dev/null\n' \
 		"$boxes" "{\\\"name\\\":\\\"many$i\\\",\\\"image\\\":{\\\"type\\\":\\\"oci\\\",\\\"reference\\\":\\\"x\\\"}}"
 done | curl -sS -K -
 key=key-many msb "$boxes"

@@ -103,10 +103,10 @@ forget_faults
 ran='0 core.exec.stdout {"data":"text\n"}'
 spoiled() { frame_fault "$1" "$2"; body=$(perl "$here/microsandbox_agent.pl" ${3:-} "$box/agent" key-one begin core.exec.request '{"cmd":"echo","args":["text"]}' last); }
 for frame in core.ready core.exec.stdout core.exec.exited; do
-	for action in '"delay","ms":300' '"pause","ms":300' '"pause","ms":300,"bytes":1' '"pause","ms":300,"bytes":6'; do
+	for action in '"delay","ms":200' '"pause","ms":200' '"pause","ms":200,"bytes":1'; do
 		begin=$(milliseconds)
 		spoiled $frame "$action"
-		is "$(($(milliseconds) - begin >= 300))/$(tail -2 <<<"$body")" "1/$ran"$'\n'"$(msb_exited 0)" "frame $frame: $action"
+		is "$(($(milliseconds) - begin >= 200))/$(tail -2 <<<"$body")" "1/$ran"$'\n'"$(msb_exited 0)" "frame $frame: $action"
 	done
 	spoiled $frame '"truncate"'
 	is "$(tail -1 <<<"$body")" eof "frame $frame: truncate in the middle"

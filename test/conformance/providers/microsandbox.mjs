@@ -359,6 +359,23 @@ async function testCommands() {
 	});
 }
 
+async function testLogs() {
+	await testWithBox(driver, 'logs: what commands write, until the end', async (client, box) => {
+		const logs = await box.sandbox.logStream({ follow: true });
+		const said = { stdout: '', stderr: '' };
+		const all = (async () => {
+			for await (const entry of logs)
+				said[entry.source] += entry.text();
+		})();
+		while (said.stdout === '')
+			await client.run(box, 'echo out; echo err >&2');
+		await client.stop(box);
+		await all;
+		assert.match(said.stdout, /^(out\n)+$/);
+		assert.match(said.stderr, /^(err\n)+$/);
+	});
+}
+
 // However what the agent says is cut, it says the same.
 async function testCuts() {
 	const cuts = [
@@ -440,6 +457,7 @@ export default async function () {
 	await testList();
 	await testStates();
 	await testCommands();
+	await testLogs();
 	await testCuts();
 	await testFiles();
 	await testNothingLeft(driver);
