@@ -149,10 +149,10 @@ vercel_destroy_looked(SbxOp *op)
 		return sbx_steps_retry_after_trouble(op, vercel_destroy_look);
 	if (!destroy->was_asked)
 		steps->trouble = 0;
-	if (op->response.status == 404)
+	if (sbx_steps_is_absent(op) && (destroy->is_known || destroy->was_seen))
+		return vercel_destroy_nothing_left(op);
+	if (op->response.status == 404 && !destroy->is_known && !destroy->was_seen)
 	{
-		if (destroy->is_known || destroy->was_seen)
-			return vercel_destroy_nothing_left(op);
 		sbx_steps_note(op, "NOT_FOUND_YET");
 		return sbx_steps_retry(op, vercel_destroy_look);
 	}

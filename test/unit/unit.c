@@ -516,6 +516,8 @@ static const struct
     {"agent37_destroy", test_agent37_destroy},
     {"agent37_traps", test_agent37_traps},
     {"agent37_exhaustion", test_agent37_exhaustion},
+    {"absence", test_absence},
+    {"vercel_destroy", test_vercel_destroy},
     {"usage", test_usage},
     {"connect", test_connect},
     {"e2b_exhaustion", test_e2b_exhaustion},
