@@ -98,6 +98,44 @@ no_results(void)
 	}
 }
 
+/* The sandbox's time is over, or somebody stopped it. */
+static void
+sessions_that_end(void)
+{
+	static const struct
+	{
+		const char *lines;
+		int killed; /* the answer to the command that kills */
+		const char *code;
+		const char *what;
+	} rows[] = {
+	    {"{\"stream\":\"error\",\"data\":{\"code\":\"sandbox_stream_closed\"}}\n", 410,
+	     "SCRIPT_LOST", "must fire: the session is over, and the script with it"},
+	    {VERCEL_BEGUN VERCEL_OUT("x"), 410, "SCRIPT_LOST",
+	     "must fire: after a cut stream"},
+	    {VERCEL_BEGUN VERCEL_END("137"), 410, "TIMEOUT",
+	     "must not fire: it was out of time before"},
+	    {VERCEL_BEGUN VERCEL_END("137"), 422, "TIMEOUT_NOT_KILLED",
+	     "must not fire: the session is not over yet"},
+	    {VERCEL_BEGUN VERCEL_END("137"), 500, "TIMEOUT_NOT_KILLED",
+	     "must not fire: nobody knows"},
+	    {VERCEL_BEGUN VERCEL_OUT("x"), 200, NULL, "must not fire: the session goes on"},
+	    {VERCEL_BEGUN VERCEL_OUT("x"), 404, NULL, "must not fire: nothing is told"},
+	};
+	SbxRunInput input = plain_run("x");
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	{
+		Drive drive = vercel_ran(&input, rows[i].lines, 7, 200);
+
+		drive_answer(&drive, rows[i].killed, "{}");
+		ok(drive.want == SBX_OP_WANT_NOTHING && !drive.op->succeeded, "%s: fails",
+		   rows[i].what);
+		is_text(drive.op->failure.provider_code, rows[i].code, "%s", rows[i].what);
+		drive_end(&drive);
+	}
+}
+
 static void
 refused(void)
 {
@@ -126,5 +164,6 @@ test_vercel_run(void)
 	pieces();
 	results();
 	no_results();
+	sessions_that_end();
 	refused();
 }
