@@ -518,6 +518,8 @@ static const struct
     {"agent37_exhaustion", test_agent37_exhaustion},
     {"absence", test_absence},
     {"vercel_destroy", test_vercel_destroy},
+    {"vercel_list", test_vercel_list},
+    {"vercel_files", test_vercel_files},
     {"usage", test_usage},
     {"connect", test_connect},
     {"e2b_exhaustion", test_e2b_exhaustion},
