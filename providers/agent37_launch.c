@@ -13,7 +13,6 @@
 #define AGENT37_CREATE_TIMEOUT_MS (300 * 1000)
 
 #define AGENT37_NAME_MAX      60
-#define AGENT37_ENV_MAX       32
 #define AGENT37_ENV_VALUE_MAX 4096
 
 /* --- what it is asked for --------------------------------------------------- */
@@ -45,20 +44,24 @@ agent37_is_reserved(const char *name)
 }
 
 /* The provider refuses any other; a script may have them. */
+bool
+sbx_agent37_carries_variable(const char *name, const char *value)
+{
+	return *name >= 'A' && *name <= 'Z' &&
+	       name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == '\0' &&
+	       !agent37_is_reserved(name) &&
+	       agent37_characters(value) <= AGENT37_ENV_VALUE_MAX;
+}
+
 static bool
-agent37_valid_env(const SbxPair *env, int count)
+agent37_carries_env(const SbxPair *env, int count)
 {
 	for (int i = 0; i < count; i++)
 	{
-		const char *key = env[i].key;
-
-		if (*key < 'A' || *key > 'Z' ||
-		    key[strspn(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] != '\0' ||
-		    agent37_is_reserved(key) ||
-		    agent37_characters(env[i].value) > AGENT37_ENV_VALUE_MAX)
+		if (!sbx_agent37_carries_variable(env[i].key, env[i].value))
 			return false;
 	}
-	return count <= AGENT37_ENV_MAX;
+	return count <= sbx_kind_agent37.max_launch_env;
 }
 
 static int
@@ -142,7 +145,6 @@ typedef struct SbxAgent37Launch
 
 static SbxStep agent37_launch_start;
 static SbxStep agent37_launch_created;
-static SbxStep agent37_launch_refuse_env;
 
 SbxOp *
 sbx_agent37_launch(const SbxAccount *account, const SbxLaunchInput *input)
@@ -164,17 +166,10 @@ sbx_agent37_launch(const SbxAccount *account, const SbxLaunchInput *input)
 	if (body != NULL)
 		launch->body = sbx_json_print(&op->arena, body);
 	json_decref(body);
-	if (body == NULL || input->create_timeout_ms > 0)
+	if (body == NULL || input->create_timeout_ms > 0 ||
+	    !agent37_carries_env(input->env, input->env_count))
 		launch->wait.state.steps.step = sbx_steps_refuse;
-	else if (!agent37_valid_env(input->env, input->env_count))
-		launch->wait.state.steps.step = agent37_launch_refuse_env;
 	return sbx_steps_made(op);
-}
-
-static SbxOpWant
-agent37_launch_refuse_env(SbxOp *op)
-{
-	return sbx_steps_fail(op, SBX_PHASE_NONE, "ENV_NOT_SUPPORTED");
 }
 
 static SbxOpWant

@@ -5,6 +5,7 @@
 use strict;
 use warnings;
 
+use JSON::PP;
 use PostgreSQL::Test::Utils;
 use SbxTest;
 use Test::More;
@@ -66,6 +67,20 @@ is_deeply(failure('SELECT sbx_download($1, $2)', $id, '/tmp/none'), [ 'SB008', '
 
 is($s->value('SELECT count(*) FROM sbx_find($1, $2)', 'brief', '{"team":"a"}'), 1, 'found by a label');
 is($s->value('SELECT count(*) FROM sbx_find($1, $2)', 'brief', '{"team":"b"}'), 0, 'must not fire: another value');
+
+foreach my $case (
+	[ { 'a:b' => 'x' }, 'a key with a colon', '{LAUNCH_FIELD:labels}' ],
+	[ { a => 'x' x 257 }, 'a value of 257 characters', '{LAUNCH_FIELD:labels}' ],
+	[ { a => 1, b => 2 }, 'more than there is room for', '{LAUNCH_FIELD:labels}' ],
+	[ { a => 'x:y' }, 'a value with a colon', '{}' ],
+	[ { a => 'x' x 256 }, 'a value of 256 characters', '{}' ])
+{
+	my ($labels, $name, $rejections) = @$case;
+
+	is($s->value(q{SELECT rejections::text FROM sbx_route_explain($1) WHERE provider_id = 'brief'},
+			encode_json({ launch => { labels => { map { ($_ => "$labels->{$_}") } keys %$labels } } })),
+		$rejections, ($rejections eq '{}' ? 'must not fire: ' : 'must fire: ') . $name);
+}
 
 $sbx->forget_requests;
 is_deeply(failure('SELECT sbx_stop($1)', $id), [ 'SB008', 'STOP_WOULD_DESTROY' ], 'must fire: a stop that keeps nothing');

@@ -329,6 +329,9 @@ sbx_registry_parse(const SbxRegistration *registration, SbxDeclared *declared,
 	pool->id = pstrdup(registration->id);
 	pool->enabled = registration->enabled;
 	provider->launch.env = provider->kind->launch_env;
+	provider->launch.max_env = provider->kind->max_launch_env;
+	provider->launch.carries_variable = provider->kind->carries_variable;
+	provider->launch.carries_label = provider->kind->carries_label;
 	provider->launch.create_timeout = provider->kind->launch_create_timeout;
 	provider->launch.detached = provider->kind->detached_launch;
 	provider->launch.max_labels =

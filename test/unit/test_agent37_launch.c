@@ -96,8 +96,7 @@ variables(void)
 		if (rows[i].valid)
 			asks(&drive, "POST", AGENT37_LIST, "must not fire: %s", rows[i].key);
 		else
-			fails(&drive, SBX_PHASE_NONE, 0, "ENV_NOT_SUPPORTED", NONE, "must fire: %s",
-			      rows[i].key);
+			fails(&drive, SBX_PHASE_NONE, 0, NULL, NONE, "must fire: %s", rows[i].key);
 		drive_end(&drive);
 	}
 	for (int i = 0; i < 33; i++)
