@@ -75,6 +75,9 @@ extern void test_absence(void);
 extern void test_vercel_destroy(void);
 extern void test_vercel_list(void);
 extern void test_vercel_files(void);
+extern void test_ndjson(void);
+extern void test_vercel_ready(void);
+extern void test_vercel_settings(void);
 extern void test_usage(void);
 extern void test_exhaustion(void);
 
