@@ -100,6 +100,16 @@ $s->value('SELECT sbx_set_credential($1, $2)', 'measured', $credential);
 is($s->value(q{SELECT string_agg(resource || ' ' || used, ', ' ORDER BY resource) FROM sbx_capacity('{measured}')}),
 	'cpu 6, sandboxes 2', 'what the project uses');
 
+# Disks are not told: a limit of them makes the account unknown, others do not.
+foreach my $case ([ '"sandboxes":10', 'KNOWN' ], [ '"sandboxes":10,"disk":100000', 'NOT_SUPPORTED' ])
+{
+	my ($limits, $expected) = @$case;
+
+	$sbx->node->safe_psql('postgres', qq{SELECT sbx_update_provider('measured', capacity => '{"limits":{$limits},"demand":{"disk":1}}')});
+	is($s->value(q{SELECT string_agg(DISTINCT coalesce(reason, 'KNOWN'), ',') FROM sbx_capacity('{measured}')}), $expected,
+		($expected eq 'KNOWN' ? 'must not fire' : 'must fire') . ": a limit of $limits");
+}
+
 $s->value('SELECT sbx_destroy($1)', $_) foreach $id, $kept;
 is(scalar(grep { $_->{alive} } $sbx->audit), 0, 'nothing is left');
 
