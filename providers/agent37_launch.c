@@ -140,6 +140,7 @@ agent37_create_body(const SbxFieldValue *settings, const SbxLaunchInput *input)
 typedef struct SbxAgent37Launch
 {
 	SbxAgent37Wait wait; /* first */
+	const char *unique_name;
 	const char *body;
 } SbxAgent37Launch;
 
@@ -162,6 +163,8 @@ sbx_agent37_launch(const SbxAccount *account, const SbxLaunchInput *input)
 		return NULL;
 	launch = op->state;
 	launch->wait.state.steps.allocation = SBX_ALLOCATION_NONE;
+	if (input->unique_name != NULL)
+		launch->unique_name = sbx_arena_strdup(&op->arena, input->unique_name);
 	body = agent37_create_body(account->settings, input);
 	if (body != NULL)
 		launch->body = sbx_json_print(&op->arena, body);
@@ -194,6 +197,20 @@ agent37_launch_refused(SbxOp *op)
 	return sbx_steps_fail_response(op, code);
 }
 
+/*
+ * An answer may leave the metadata out, but not have another's: what is taken for ours is
+ * deleted one day.
+ */
+static bool
+agent37_launch_is_ours(const SbxAgent37Launch *launch, const json_t *instance)
+{
+	const char *owner =
+	    sbx_json_string(json_object_get(instance, "metadata"), SBX_LABEL_ID);
+
+	return owner == NULL || launch->unique_name == NULL ||
+	       strcmp(owner, launch->unique_name) == 0;
+}
+
 /* It runs when this is answered, and takes commands a moment later. */
 static SbxOpWant
 agent37_launch_created(SbxOp *op)
@@ -209,7 +226,7 @@ agent37_launch_created(SbxOp *op)
 		return agent37_launch_refused(op);
 	instance = sbx_steps_object(op, false);
 	id = sbx_json_string(instance, "id");
-	if (!sbx_steps_valid_id(id))
+	if (!sbx_steps_valid_id(id) || !agent37_launch_is_ours(launch, instance))
 	{
 		/* Something was made that we cannot name: only its metadata finds it. */
 		json_decref(instance);
