@@ -70,6 +70,7 @@ OBJS = \
 	providers/steps.o \
 	providers/inventory.o \
 	providers/script.o \
+	providers/script_output.o \
 	providers/base64.o \
 	providers/connect.o \
 	providers/marks.o \
