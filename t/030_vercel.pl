@@ -71,7 +71,8 @@ is($s->value('SELECT count(*) FROM sbx_find($1, $2)', 'brief', '{"team":"b"}'), 
 foreach my $case (
 	[ { 'a:b' => 'x' }, 'a key with a colon', '{LAUNCH_FIELD:labels}' ],
 	[ { a => 'x' x 257 }, 'a value of 257 characters', '{LAUNCH_FIELD:labels}' ],
-	[ { a => 1, b => 2 }, 'more than there is room for', '{LAUNCH_FIELD:labels}' ],
+	[ { a => 1, b => 2, c => 3 }, 'more than there is room for', '{LAUNCH_FIELD:labels}' ],
+	[ { a => 1, b => 2 }, 'two', '{}' ],
 	[ { a => 'x:y' }, 'a value with a colon', '{}' ],
 	[ { a => 'x' x 256 }, 'a value of 256 characters', '{}' ])
 {
@@ -80,6 +81,17 @@ foreach my $case (
 	is($s->value(q{SELECT rejections::text FROM sbx_route_explain($1) WHERE provider_id = 'brief'},
 			encode_json({ launch => { labels => { map { ($_ => "$labels->{$_}") } keys %$labels } } })),
 		$rejections, ($rejections eq '{}' ? 'must not fire: ' : 'must fire: ') . $name);
+}
+
+{
+	my $two = '"labels":{"a":"1","b":"2"}';
+
+	is($s->value(q{SELECT rejections::text FROM sbx_route_explain($1) WHERE provider_id = 'brief'}, qq({"launch":{"name":"n",$two}})),
+		'{LAUNCH_FIELD:labels}', 'must fire: two beside a name');
+	my $all = $s->value('SELECT sbx_provision($1, id => $2)', qq({"providerId":"brief","launch":{$two}}), 'sbx_' . 'a' x 32);
+	my ($made) = grep { $_->{name} eq $all } $sbx->audit;
+	is(scalar(keys %{ $made->{labels} }), 5, 'must not fire: two, and all of the router\'s own, of a launch under a given id');
+	$s->value('SELECT sbx_destroy($1)', $all);
 }
 
 $sbx->forget_requests;

@@ -81,7 +81,10 @@ carries_env(const SbxLaunchAbility *launch, const SbxRequest *request)
 static bool
 carries_labels(const SbxLaunchAbility *launch, const SbxRequest *request)
 {
-	return (launch->max_labels < 0 || request->label_count <= launch->max_labels) &&
+	int count = request->label_count + (request->name != NULL ? 1 : 0);
+
+	return (request->label_count == 0 || launch->max_labels < 0 ||
+	        count <= launch->max_labels) &&
 	       carries_each(launch->carries_label, request->labels, request->label_count);
 }
 

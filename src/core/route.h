@@ -14,7 +14,7 @@ typedef struct SbxLaunchAbility
 	bool create_timeout;
 	bool detached;
 	int max_env;    /* variables; 0 = no limit */
-	int max_labels; /* the caller's, beside the router's own; -1 = no limit */
+	int max_labels; /* the caller's, and one for a name if it has one; -1 = no limit */
 
 	/* One of them; NULL = any. */
 	bool (*carries_variable)(const char *name, const char *value);

@@ -337,7 +337,7 @@ sbx_registry_parse(const SbxRegistration *registration, SbxDeclared *declared,
 	provider->launch.max_labels =
 	    provider->kind->max_labels < 0
 	        ? -1
-	        : Max(provider->kind->max_labels - SBX_ROUTER_LABELS, 0);
+	        : Max(provider->kind->max_labels - SBX_ROUTER_LABELS_ALWAYS, 0);
 	parse_settings(path, provider->kind, registration->settings, provider->settings);
 	open_document(SBX_MEMBER(path, "capabilities"), registration->capabilities,
 	              &document);
