@@ -457,14 +457,22 @@ sbx_script_source_text(SbxArena *arena, const char *run_id)
 
 /* --- its end, and what is known of it -------------------------------------- */
 
+/*
+ * A name that is still empty is that of a child which is about to write it: whoever says
+ * then that there is nothing to kill leaves it running.  It takes a moment, so a second is
+ * waited for it, whether or not sleep knows parts of one.
+ */
 const char *
 sbx_script_kill_text(SbxArena *arena, const char *run_id)
 {
-	return sbx_arena_printf(arena,
-	                        "sbx_pid=$(cat " SBX_SCRIPT_FILE
-	                        "%s) && [ -n \"$sbx_pid\" ] && "
-	                        "rm -f " SBX_SCRIPT_FILE "%s && kill -9 \"-$sbx_pid\"",
-	                        run_id, run_id);
+	return sbx_arena_printf(
+	    arena,
+	    "sbx_pid=; sbx_try=0; while [ -z \"$sbx_pid\" ] && [ \"$sbx_try\" -lt 10 ] && "
+	    "sbx_pid=$(cat " SBX_SCRIPT_FILE "%s); do [ -n \"$sbx_pid\" ] || "
+	    "sleep 0.1 2>/dev/null || { sleep 1; sbx_try=9; }; "
+	    "sbx_try=$((sbx_try + 1)); done; "
+	    "[ -n \"$sbx_pid\" ] && rm -f " SBX_SCRIPT_FILE "%s && kill -9 \"-$sbx_pid\"",
+	    run_id, run_id);
 }
 
 /*
