@@ -73,6 +73,7 @@ OBJS = \
 	providers/steps.o \
 	providers/inventory.o \
 	providers/script.o \
+	providers/script_output.o \
 	providers/connect.o \
 	providers/marks.o \
 	providers/ndjson.o \

@@ -113,6 +113,8 @@ const SbxProviderKind sbx_kind_agent37 = {
     /* A create is answered when the instance runs: there is no other way. */
     .detached_launch = false,
     .launch_env = true,
+    .max_launch_env = 32,
+    .carries_variable = sbx_agent37_carries_variable,
 
     /* Giving up a create stops nothing, and leaves an instance without an id. */
     .launch_create_timeout = false,

@@ -37,6 +37,7 @@ extern const SbxField sbx_agent37_settings[];
 /* agent37_launch.c */
 extern SbxOp *
 sbx_agent37_launch(const SbxAccount *account, const SbxLaunchInput *input);
+extern bool sbx_agent37_carries_variable(const char *name, const char *value);
 
 /* agent37_look.c */
 extern SbxOp *sbx_agent37_get(const SbxAccount *account, const SbxTarget *target);

@@ -168,7 +168,7 @@ agent37_destroy_deleted(SbxOp *op)
 	steps->acted |= op->response.resent;
 	if (agent37_says_deleted(op))
 		return agent37_destroy_done(op, SBX_DESTROY_DONE);
-	if (status == 404)
+	if (sbx_steps_is_absent(op))
 		return agent37_destroy_done(op, steps->acted ? SBX_DESTROY_DONE
 		                                             : SBX_DESTROY_WAS_GONE);
 	if (status == 409)

@@ -14,6 +14,7 @@
 #define AGENT37_SERVICE_WAIT_MS (30 * 1000)
 
 static SbxStep agent37_opened;
+static SbxStep agent37_file_looked;
 
 SbxOpWant
 sbx_agent37_open(SbxOp *op, SbxStep *opened)
@@ -110,13 +111,13 @@ sbx_agent37_send_file(SbxOp *op, const char *path, const char *bytes, size_t len
 static const char *
 agent37_edge_code(const SbxOp *op, const char *error)
 {
-	if (op->response.status == 404)
-		return "SANDBOX_GONE";
 	if (strcmp(error, "ip_not_allowed") == 0)
 		return "IP_NOT_ALLOWED";
 	if (strcmp(error, "instance_suspended") == 0)
 		return "INSUFFICIENT_BALANCE";
-	return op->response.status >= 500 ? "NO_FILE_SERVICE" : sbx_steps_status_code(op);
+	return op->response.status == 404 || op->response.status >= 500
+	           ? "NO_FILE_SERVICE"
+	           : sbx_steps_status_code(op);
 }
 
 static const char *
@@ -162,10 +163,29 @@ sbx_agent37_file_refused(SbxOp *op, SbxStep *again)
 	if (op->response.status == 0)
 		return sbx_steps_fail_response(op, NULL);
 	code = agent37_file_code(op);
-	if (!sbx_steps_is_passing(op) || steps->waited_ms >= AGENT37_SERVICE_WAIT_MS)
-		return sbx_steps_fail_response(op, code);
 	sbx_steps_note(op, code);
+	if (op->response.status == 404 && code != NULL &&
+	    strcmp(code, "NO_FILE_SERVICE") == 0)
+	{
+		steps->tidying = true;
+		return sbx_agent37_look(op, agent37_file_looked);
+	}
+	if (!sbx_steps_is_passing(op) || steps->waited_ms >= AGENT37_SERVICE_WAIT_MS)
+		return sbx_steps_fail_noted(op, code);
 	return sbx_steps_wait(op, again);
+}
+
+/*
+ * Nothing at the address: because there is no instance any more, or because its template
+ * has a program of its own there, which may say so in the same words?
+ */
+static SbxOpWant
+agent37_file_looked(SbxOp *op)
+{
+	SbxSteps *steps = op->state;
+
+	return sbx_steps_fail_noted(
+	    op, op->response.status == 404 ? "SANDBOX_GONE" : steps->noted.provider_code);
 }
 
 /* A number that is not ours is a file that is not ours. */

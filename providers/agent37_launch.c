@@ -13,7 +13,6 @@
 #define AGENT37_CREATE_TIMEOUT_MS (300 * 1000)
 
 #define AGENT37_NAME_MAX      60
-#define AGENT37_ENV_MAX       32
 #define AGENT37_ENV_VALUE_MAX 4096
 
 /* --- what it is asked for --------------------------------------------------- */
@@ -45,20 +44,24 @@ agent37_is_reserved(const char *name)
 }
 
 /* The provider refuses any other; a script may have them. */
+bool
+sbx_agent37_carries_variable(const char *name, const char *value)
+{
+	return *name >= 'A' && *name <= 'Z' &&
+	       name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == '\0' &&
+	       !agent37_is_reserved(name) &&
+	       agent37_characters(value) <= AGENT37_ENV_VALUE_MAX;
+}
+
 static bool
-agent37_valid_env(const SbxPair *env, int count)
+agent37_carries_env(const SbxPair *env, int count)
 {
 	for (int i = 0; i < count; i++)
 	{
-		const char *key = env[i].key;
-
-		if (*key < 'A' || *key > 'Z' ||
-		    key[strspn(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] != '\0' ||
-		    agent37_is_reserved(key) ||
-		    agent37_characters(env[i].value) > AGENT37_ENV_VALUE_MAX)
+		if (!sbx_agent37_carries_variable(env[i].key, env[i].value))
 			return false;
 	}
-	return count <= AGENT37_ENV_MAX;
+	return count <= sbx_kind_agent37.max_launch_env;
 }
 
 static int
@@ -137,12 +140,12 @@ agent37_create_body(const SbxFieldValue *settings, const SbxLaunchInput *input)
 typedef struct SbxAgent37Launch
 {
 	SbxAgent37Wait wait; /* first */
+	const char *unique_name;
 	const char *body;
 } SbxAgent37Launch;
 
 static SbxStep agent37_launch_start;
 static SbxStep agent37_launch_created;
-static SbxStep agent37_launch_refuse_env;
 
 SbxOp *
 sbx_agent37_launch(const SbxAccount *account, const SbxLaunchInput *input)
@@ -160,21 +163,16 @@ sbx_agent37_launch(const SbxAccount *account, const SbxLaunchInput *input)
 		return NULL;
 	launch = op->state;
 	launch->wait.state.steps.allocation = SBX_ALLOCATION_NONE;
+	if (input->unique_name != NULL)
+		launch->unique_name = sbx_arena_strdup(&op->arena, input->unique_name);
 	body = agent37_create_body(account->settings, input);
 	if (body != NULL)
 		launch->body = sbx_json_print(&op->arena, body);
 	json_decref(body);
-	if (body == NULL || input->create_timeout_ms > 0)
+	if (body == NULL || input->create_timeout_ms > 0 ||
+	    !agent37_carries_env(input->env, input->env_count))
 		launch->wait.state.steps.step = sbx_steps_refuse;
-	else if (!agent37_valid_env(input->env, input->env_count))
-		launch->wait.state.steps.step = agent37_launch_refuse_env;
 	return sbx_steps_made(op);
-}
-
-static SbxOpWant
-agent37_launch_refuse_env(SbxOp *op)
-{
-	return sbx_steps_fail(op, SBX_PHASE_NONE, "ENV_NOT_SUPPORTED");
 }
 
 static SbxOpWant
@@ -199,6 +197,20 @@ agent37_launch_refused(SbxOp *op)
 	return sbx_steps_fail_response(op, code);
 }
 
+/*
+ * An answer may leave the metadata out, but not have another's: what is taken for ours is
+ * deleted one day.
+ */
+static bool
+agent37_launch_is_ours(const SbxAgent37Launch *launch, const json_t *instance)
+{
+	const char *owner =
+	    sbx_json_string(json_object_get(instance, "metadata"), SBX_LABEL_ID);
+
+	return owner == NULL || launch->unique_name == NULL ||
+	       strcmp(owner, launch->unique_name) == 0;
+}
+
 /* It runs when this is answered, and takes commands a moment later. */
 static SbxOpWant
 agent37_launch_created(SbxOp *op)
@@ -214,7 +226,7 @@ agent37_launch_created(SbxOp *op)
 		return agent37_launch_refused(op);
 	instance = sbx_steps_object(op, false);
 	id = sbx_json_string(instance, "id");
-	if (!sbx_steps_valid_id(id))
+	if (!sbx_steps_valid_id(id) || !agent37_launch_is_ours(launch, instance))
 	{
 		/* Something was made that we cannot name: only its metadata finds it. */
 		json_decref(instance);

@@ -130,7 +130,7 @@ daytona_destroy_looked_for_moved(SbxOp *op)
 	if (sbx_steps_is_passing(op))
 		return sbx_steps_retry_after_trouble(op, daytona_destroy_look_for_moved);
 	destroy->state.steps.trouble = 0;
-	if (op->response.status == 404)
+	if (sbx_steps_is_absent(op))
 		return daytona_destroy_nothing_left(op);
 	sandbox = sbx_daytona_take_sandbox(op);
 	if (sandbox == NULL)
@@ -208,7 +208,7 @@ daytona_destroy_deleted(SbxOp *op)
 
 	/* Sent twice: the first delivery may have done it, its answer was lost. */
 	state->steps.acted |= op->response.resent;
-	if (status == 404)
+	if (sbx_steps_is_absent(op))
 		return daytona_destroy_not_found(op);
 	if (sbx_steps_is_success(op))
 	{
@@ -254,7 +254,7 @@ daytona_destroy_checked(SbxOp *op)
 	json_t *sandbox;
 	SbxSandboxState found;
 
-	if (op->response.status == 404)
+	if (sbx_steps_is_absent(op))
 		return daytona_destroy_not_found(op);
 	if (sbx_steps_is_passing(op))
 		return sbx_steps_retry_after_trouble(op, daytona_destroy_delete);

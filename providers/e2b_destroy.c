@@ -158,7 +158,7 @@ e2b_destroy_killed(SbxOp *op)
 	steps->acted |= op->response.resent;
 	if (sbx_steps_is_success(op))
 		return e2b_destroy_done(op, SBX_DESTROY_DONE);
-	if (status == 404)
+	if (sbx_steps_is_absent(op))
 		return e2b_destroy_done(op,
 		                        steps->acted ? SBX_DESTROY_DONE : SBX_DESTROY_WAS_GONE);
 	if (status == 409)

@@ -252,8 +252,16 @@ typedef struct SbxProviderKind
 	bool detached_launch;       /* can return before the sandbox is ready */
 	bool launch_env;            /* environment variables can be given at launch */
 	bool launch_create_timeout; /* so can a time limit for the create */
+	int max_launch_env;         /* so many variables at most; 0 = no limit */
 	int max_labels;        /* on one sandbox, the router's included; -1 = no limit */
 	int64_t max_script_ms; /* no script that is waited for lives longer; 0 = no limit */
+
+	/*
+	 * Can a launch carry this variable, or this label?  NULL = any.  Routing asks before
+	 * anything is made; a launch that comes with another all the same sends nothing.
+	 */
+	bool (*carries_variable)(const char *name, const char *value);
+	bool (*carries_label)(const char *key, const char *value);
 
 	/*
 	 * Settings that are right one by one can be wrong together.  Returns the

@@ -1,6 +1,6 @@
 /*
  * script.c
- *		A script as text for a sandbox's shell, and what came out of it.
+ *		What a sandbox's shell is given: scripts as text, and what is asked about them.
  *
  * The user's text always runs in a child shell, as one quoted argument, with an
  * empty standard input.  A provider may source what it is given in a shell that
@@ -8,8 +8,6 @@
  * that shell instead of the script, and a command that reads would swallow what is
  * meant for it.
  */
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "providers/script.h"
@@ -306,10 +304,6 @@ static const ScriptFrame script_background = {
 	"5<\"$sbx_pid.out\" 6<\"$sbx_pid.err\"; "                                          \
 	"rm -f \"$sbx_pid.out\" \"$sbx_pid.err\"; fi; "
 
-/* How a script ends that its watch has killed: with this code, and a line of its own. */
-#define SCRIPT_KILLED      137
-#define SCRIPT_OUT_OF_TIME "sbx-out-of-time:"
-
 /* One byte more than is kept shows that something was cut. */
 static ScriptFrame
 script_bounded(SbxArena *arena, const SbxRunInput *input)
@@ -329,10 +323,10 @@ script_bounded(SbxArena *arena, const SbxRunInput *input)
 	    arena,
 	    "} >&7 2>&8 5<&- 6<&- 7>&- 8>&-; exec 7>&- 8>&-; if [ -n \"$sbx_watch\" ] && "
 	    "{ kill \"$sbx_watch\"; wait \"$sbx_watch\"; } 2>/dev/null; then "
-	    "sbx_code=%d; echo " SCRIPT_OUT_OF_TIME "%s >&2; "
+	    "sbx_code=%d; echo " SBX_SCRIPT_OUT_OF_TIME "%s >&2; "
 	    "elif [ -n \"$sbx_kept\" ]; then head -c %zu <&5; head -c %zu <&6 >&2; fi; "
 	    "exec 5<&- 6<&-; rm -f \"$sbx_pid\"; ",
-	    SCRIPT_KILLED, input->run_id, maximum, maximum);
+	    SBX_SCRIPT_KILLED, input->run_id, maximum, maximum);
 	return frame;
 }
 
@@ -406,19 +400,6 @@ sbx_script_bounded_text(SbxArena *arena, const SbxRunInput *input)
 	           : script_text(arena, input, &frame);
 }
 
-bool
-sbx_script_ran_out_of_time(SbxArena *arena, const SbxRunResult *result,
-                           const char *run_id)
-{
-	const char *line = sbx_arena_printf(arena, SCRIPT_OUT_OF_TIME "%s\n", run_id);
-	size_t length = line == NULL ? 0 : strlen(line);
-
-	return line != NULL && result->has_exit_code &&
-	       result->exit_code == SCRIPT_KILLED && result->stderr_length >= length &&
-	       memcmp(result->stderr_text + result->stderr_length - length, line, length) ==
-	           0;
-}
-
 const char *
 sbx_script_marked_text(SbxArena *arena, const SbxRunInput *input)
 {
@@ -476,14 +457,22 @@ sbx_script_source_text(SbxArena *arena, const char *run_id)
 
 /* --- its end, and what is known of it -------------------------------------- */
 
+/*
+ * A name that is still empty is that of a child which is about to write it: whoever says
+ * then that there is nothing to kill leaves it running.  It takes a moment, so a second is
+ * waited for it, whether or not sleep knows parts of one.
+ */
 const char *
 sbx_script_kill_text(SbxArena *arena, const char *run_id)
 {
-	return sbx_arena_printf(arena,
-	                        "sbx_pid=$(cat " SBX_SCRIPT_FILE
-	                        "%s) && [ -n \"$sbx_pid\" ] && "
-	                        "rm -f " SBX_SCRIPT_FILE "%s && kill -9 \"-$sbx_pid\"",
-	                        run_id, run_id);
+	return sbx_arena_printf(
+	    arena,
+	    "sbx_pid=; sbx_try=0; while [ -z \"$sbx_pid\" ] && [ \"$sbx_try\" -lt 10 ] && "
+	    "sbx_pid=$(cat " SBX_SCRIPT_FILE "%s); do [ -n \"$sbx_pid\" ] || "
+	    "sleep 0.1 2>/dev/null || { sleep 1; sbx_try=9; }; "
+	    "sbx_try=$((sbx_try + 1)); done; "
+	    "[ -n \"$sbx_pid\" ] && rm -f " SBX_SCRIPT_FILE "%s && kill -9 \"-$sbx_pid\"",
+	    run_id, run_id);
 }
 
 /*
@@ -543,97 +532,6 @@ sbx_script_fingerprint(SbxArena *arena, const char *text)
 	return sbx_arena_printf(arena, "%016llx", (unsigned long long) hash);
 }
 
-/* One to three digits and a line break, at most 255; -1 = something else. */
-static int
-script_read_exit_code(const char *text)
-{
-	char *end;
-	long code;
-
-	if (*text < '0' || *text > '9')
-		return -1;
-	code = strtol(text, &end, 10);
-	if (end - text > 3 || code > 255 || (*end != '\0' && strcmp(end, "\n") != 0))
-		return -1;
-	return (int) code;
-}
-
-static bool
-script_is_word(const char *text, const char *word)
-{
-	size_t length = strlen(word);
-
-	return strncmp(text, word, length) == 0 &&
-	       (text[length] == '\0' || strcmp(text + length, "\n") == 0);
-}
-
-/* A shell may have had to say something when it started. */
-static const char *
-script_last_line(const char *text)
-{
-	const char *line = text;
-
-	for (; *text != '\0'; text++)
-	{
-		if (text[0] == '\n' && text[1] != '\0')
-			line = text + 1;
-	}
-	return line;
-}
-
-SbxScriptWord
-sbx_script_read_status(const char *printed, int *exit_code)
-{
-	static const struct
-	{
-		const char *word;
-		SbxScriptWord meaning;
-	} words[] = {
-	    {SBX_SCRIPT_NEW, SBX_SCRIPT_IS_NEW},
-	    {SBX_SCRIPT_NOTHING, SBX_SCRIPT_IS_NOTHING},
-	    {SBX_SCRIPT_ANOTHER, SBX_SCRIPT_IS_ANOTHER},
-	    {SBX_SCRIPT_CLAIMED, SBX_SCRIPT_IS_CLAIMED},
-	    {SBX_SCRIPT_RUNNING, SBX_SCRIPT_IS_RUNNING},
-	    {SBX_SCRIPT_LOST, SBX_SCRIPT_IS_LOST},
-	};
-
-	printed = script_last_line(printed);
-	*exit_code = script_read_exit_code(printed);
-	if (*exit_code >= 0)
-		return SBX_SCRIPT_ENDED;
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-	{
-		if (script_is_word(printed, words[i].word))
-			return words[i].meaning;
-	}
-	return SBX_SCRIPT_GARBAGE;
-}
-
-bool
-sbx_script_has_begun(SbxScriptWord word)
-{
-	return word == SBX_SCRIPT_ENDED || word == SBX_SCRIPT_IS_RUNNING ||
-	       word == SBX_SCRIPT_IS_LOST;
-}
-
-const char *
-sbx_script_claim_code(SbxScriptWord word)
-{
-	if (word == SBX_SCRIPT_IS_ANOTHER)
-		return "SESSION_IN_USE";
-	return word == SBX_SCRIPT_IS_NOTHING ? "TMP_NOT_WRITABLE" : NULL;
-}
-
-const char *
-sbx_script_status_code(SbxScriptWord word)
-{
-	if (word == SBX_SCRIPT_IS_LOST)
-		return "SCRIPT_LOST";
-	return word == SBX_SCRIPT_IS_NOTHING || word == SBX_SCRIPT_IS_ANOTHER
-	           ? "SCRIPT_UNKNOWN"
-	           : NULL;
-}
-
 const char *
 sbx_script_log_text(SbxArena *arena, const char *run_id, const char *fingerprint,
                     bool of_errors, size_t maximum)
@@ -661,149 +559,4 @@ sbx_script_count_text(SbxArena *arena, const char *path, size_t length)
 			return NULL;
 	}
 	return sbx_arena_printf(arena, "%s%zu", text.bytes, length);
-}
-
-/* --- the output --------------------------------------------------------- */
-
-SbxScriptStream
-sbx_script_open_stream(SbxArena *arena, size_t needed, size_t maximum)
-{
-	SbxScriptStream stream = {0};
-
-	stream.maximum = needed < maximum ? needed : maximum;
-	stream.bytes = sbx_arena_alloc(arena, stream.maximum + 1);
-	stream.size = stream.maximum;
-	return stream;
-}
-
-/*
- * A cut right at the start of a piece: the character may have begun at the end of what
- * is kept already.  It has four bytes at most; more than that is no text.
- */
-static void
-script_drop_begun_character(SbxScriptStream *stream)
-{
-	size_t begun = 1;
-
-	while (begun < 3 && begun < stream->length &&
-	       ((unsigned char) stream->bytes[stream->length - begun] & 0xC0) == 0x80)
-		begun++;
-	if (begun <= stream->length &&
-	    (unsigned char) stream->bytes[stream->length - begun] >= 0xC0)
-		stream->length -= begun;
-}
-
-/*
- * Once cut, a stream stays closed: a later piece that would fit does not belong
- * right after the cut.
- */
-size_t
-sbx_script_keep(SbxScriptStream *stream, const char *bytes, size_t length)
-{
-	size_t kept = length;
-
-	if (stream->bytes == NULL || stream->cut || length == 0)
-		return 0;
-	if (kept > stream->maximum - stream->length)
-	{
-		/* Back to where a UTF-8 character starts. */
-		kept = stream->maximum - stream->length;
-		while (kept > 0 && ((unsigned char) bytes[kept] & 0xC0) == 0x80)
-			kept--;
-		if (kept == 0 && ((unsigned char) bytes[0] & 0xC0) == 0x80)
-			script_drop_begun_character(stream);
-		stream->cut = true;
-	}
-	memcpy(stream->bytes + stream->length, bytes, kept);
-	stream->length += kept;
-	return kept;
-}
-
-size_t
-sbx_script_append(SbxArena *arena, SbxScriptStream *stream, const char *bytes,
-                  size_t length)
-{
-	size_t rest = stream->maximum - stream->length;
-	size_t needed = stream->length + (length < rest ? length : rest);
-	size_t size =
-	    stream->size > stream->maximum / 2 ? stream->maximum : stream->size * 2;
-	char *bigger;
-
-	if (needed > stream->size || stream->bytes == NULL)
-	{
-		if (size < needed)
-			size = needed;
-		if (size < 4096 && size < stream->maximum)
-			size = stream->maximum < 4096 ? stream->maximum : 4096;
-		bigger = sbx_arena_alloc(arena, size + 1);
-		if (bigger == NULL)
-			return 0;
-		if (stream->length > 0)
-			memcpy(bigger, stream->bytes, stream->length);
-		stream->bytes = bigger;
-		stream->size = size;
-	}
-	return sbx_script_keep(stream, bytes, length);
-}
-
-/* Standard output first; the two do not share a line. */
-void
-sbx_script_join(SbxArena *arena, SbxScriptOutput *output)
-{
-	const SbxScriptStream *out = &output->out;
-	const SbxScriptStream *err = &output->err;
-
-	output->both =
-	    sbx_script_open_stream(arena, out->length + err->length + 1, SIZE_MAX - 1);
-	sbx_script_keep(&output->both, out->bytes, out->length);
-	if (out->length > 0 && err->length > 0 && out->bytes[out->length - 1] != '\n' &&
-	    err->bytes[0] != '\n')
-		sbx_script_keep(&output->both, "\n", 1);
-	sbx_script_keep(&output->both, err->bytes, err->length);
-}
-
-void
-sbx_script_store(const SbxScriptOutput *output, SbxRunResult *result)
-{
-	result->output = output->both.bytes;
-	result->output_length = output->both.length;
-	result->stdout_text = output->out.bytes;
-	result->stdout_length = output->out.length;
-	result->stderr_text = output->err.bytes;
-	result->stderr_length = output->err.length;
-	result->truncated = output->both.cut || output->out.cut || output->err.cut;
-}
-
-/* --- an answer that holds a result as JSON --------------------------------- */
-
-bool
-sbx_script_take_stream(SbxArena *arena, const json_t *answer, const char *key,
-                       size_t maximum, SbxScriptStream *stream)
-{
-	size_t length;
-	const char *bytes = sbx_json_string_length(answer, key, &length);
-	bool was_cut = stream->cut;
-
-	if (bytes == NULL)
-		return false;
-	*stream = sbx_script_open_stream(arena, length, maximum);
-	sbx_script_keep(stream, bytes, length);
-	stream->cut |= was_cut;
-	return true;
-}
-
-bool
-sbx_script_take_exit_code(const json_t *answer, const char *key, SbxRunResult *result)
-{
-	const json_t *member = json_object_get(answer, key);
-	int64_t exit_code;
-
-	if (member == NULL || json_is_null(member))
-		return true;
-	if (!sbx_json_integer(answer, key, &exit_code) || exit_code < INT_MIN ||
-	    exit_code > INT_MAX)
-		return false;
-	result->has_exit_code = true;
-	result->exit_code = (int) exit_code;
-	return true;
 }

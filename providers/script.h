@@ -15,7 +15,7 @@
 #include "net/op.h"
 #include "providers/provider.h"
 
-/* --- the text ----------------------------------------------------------- */
+/* --- the text (script.c; what reads its answers: script_output.c) --------- */
 
 /*
  * Files beside a script begin so, and go on with its run id.  The one without a suffix
@@ -53,6 +53,10 @@ extern const char *sbx_script_marked_text(SbxArena *arena, const SbxRunInput *in
  * in the background does not hold the streams open.
  */
 extern const char *sbx_script_bounded_text(SbxArena *arena, const SbxRunInput *input);
+
+/* How such a script ends then: with this code, and a line of its own. */
+#define SBX_SCRIPT_KILLED      137
+#define SBX_SCRIPT_OUT_OF_TIME "sbx-out-of-time:"
 
 /* Is that what it says? */
 extern bool sbx_script_ran_out_of_time(SbxArena *arena, const SbxRunResult *result,
@@ -149,7 +153,7 @@ sbx_script_count_text(SbxArena *arena, const char *path, size_t length);
  */
 extern const char *sbx_script_kill_text(SbxArena *arena, const char *run_id);
 
-/* --- the output --------------------------------------------------------- */
+/* --- the output (script_output.c) --------------------------------------- */
 
 /* A stream while it is taken over; the head is kept, cut between characters. */
 typedef struct SbxScriptStream
@@ -188,7 +192,7 @@ extern void sbx_script_join(SbxArena *arena, SbxScriptOutput *output);
 
 extern void sbx_script_store(const SbxScriptOutput *output, SbxRunResult *result);
 
-/* --- an answer that holds a result as JSON --------------------------------- */
+/* --- an answer that holds a result as JSON (script_output.c) ---------------- */
 
 /*
  * Copy one stream out of it; false when it is not there.  If a part of it was cut off

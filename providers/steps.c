@@ -246,6 +246,16 @@ sbx_steps_is_passing(const SbxOp *op)
 	       response->status == 429 || response->status >= 500;
 }
 
+bool
+sbx_steps_is_absent(const SbxOp *op)
+{
+	json_t *answer = op->response.status == 404 ? sbx_steps_object(op, true) : NULL;
+	bool says = answer != NULL;
+
+	json_decref(answer);
+	return says || (op->response.status == 404 && op->response.body_length == 0);
+}
+
 const char *
 sbx_steps_status_code(const SbxOp *op)
 {

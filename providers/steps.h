@@ -85,6 +85,12 @@ extern bool sbx_steps_is_refusal(const SbxOp *op);
  */
 extern bool sbx_steps_is_passing(const SbxOp *op);
 
+/*
+ * "There is none": 404 as an interface says it, in an object or without a word.  A web
+ * server that knows nothing of the interface says it with a page, which proves nothing.
+ */
+extern bool sbx_steps_is_absent(const SbxOp *op);
+
 /* "UNAUTHORIZED", "FORBIDDEN", "RATE_LIMITED": statuses that mean the same everywhere. */
 extern const char *sbx_steps_status_code(const SbxOp *op);
 

@@ -99,6 +99,7 @@ const SbxProviderKind sbx_kind_vercel = {
     .launch_env = true,
     .launch_create_timeout = true,
     .max_labels = 5,
+    .carries_label = sbx_vercel_carries_label,
     .check_settings = vercel_check_settings,
     .launch = sbx_vercel_launch,
     .get = sbx_vercel_get,

@@ -34,6 +34,7 @@ extern const SbxField sbx_vercel_settings[];
 
 /* vercel_launch.c */
 extern SbxOp *sbx_vercel_launch(const SbxAccount *account, const SbxLaunchInput *input);
+extern bool sbx_vercel_carries_label(const char *key, const char *value);
 
 /* vercel_look.c */
 extern SbxOp *sbx_vercel_get(const SbxAccount *account, const SbxTarget *target);

@@ -113,18 +113,26 @@ vercel_destroy_send(SbxOp *op)
 	                       vercel_destroy_deleted);
 }
 
-/* Whose is what has the name now? */
+/*
+ * Whose is what has the name now?  The tags of its launch say it, whenever it was made: a
+ * create can be delivered twice behind our back.  One that was seen is the same while its
+ * time of creation is, whether or not it still shows its tags.
+ */
 static SbxOwner
 vercel_destroy_owner(SbxOp *op, const json_t *sandbox)
 {
 	SbxVercelDestroy *destroy = op->state;
-	int64_t created_at = 0;
 	SbxOwner owner = sbx_vercel_owner(op, sandbox);
+	int64_t created_at = 0;
+	bool is_same;
 
-	sbx_json_integer(sandbox, "createdAt", &created_at);
+	is_same = sbx_json_integer(sandbox, "createdAt", &created_at) &&
+	          destroy->was_seen && created_at == destroy->created_at;
+	if (is_same)
+		return SBX_OWNER_OURS;
 	if (owner != SBX_OWNER_OURS)
 		return destroy->was_seen ? SBX_OWNER_ANOTHER : owner;
-	if (destroy->was_seen && created_at != destroy->created_at)
+	if (destroy->was_seen && destroy->state.unique_name == NULL)
 		return SBX_OWNER_ANOTHER;
 	destroy->was_seen = true;
 	destroy->created_at = created_at;
@@ -149,10 +157,10 @@ vercel_destroy_looked(SbxOp *op)
 		return sbx_steps_retry_after_trouble(op, vercel_destroy_look);
 	if (!destroy->was_asked)
 		steps->trouble = 0;
-	if (op->response.status == 404)
+	if (sbx_steps_is_absent(op) && (destroy->is_known || destroy->was_seen))
+		return vercel_destroy_nothing_left(op);
+	if (op->response.status == 404 && !destroy->is_known && !destroy->was_seen)
 	{
-		if (destroy->is_known || destroy->was_seen)
-			return vercel_destroy_nothing_left(op);
 		sbx_steps_note(op, "NOT_FOUND_YET");
 		return sbx_steps_retry(op, vercel_destroy_look);
 	}

@@ -138,12 +138,16 @@ vercel_upload_start(SbxOp *op)
 	return sbx_vercel_open(op, vercel_upload_send);
 }
 
+/* The same bytes to the same place: a second delivery does no harm. */
 static SbxOpWant
 vercel_upload_send(SbxOp *op)
 {
 	SbxVercelFile *file = op->state;
+	SbxOpWant want =
+	    sbx_vercel_send_archive(op, &file->archive, vercel_upload_answered);
 
-	return sbx_vercel_send_archive(op, &file->archive, vercel_upload_answered);
+	op->request.repeatable = true;
+	return want;
 }
 
 static SbxOpWant
@@ -201,6 +205,7 @@ vercel_download_send(SbxOp *op)
 	                                         vercel_download_answered);
 
 	/* It only reads, whatever its method. */
+	op->request.repeatable = true;
 	op->request.timeout_ms = 0;
 	op->request.max_response =
 	    file->max_bytes > VERCEL_REFUSAL_BYTES ? file->max_bytes : VERCEL_REFUSAL_BYTES;

@@ -24,7 +24,7 @@ static SbxStep vercel_launch_start;
 static SbxStep vercel_launch_created;
 static SbxStep vercel_launch_looked_up;
 static SbxOpWant vercel_launch_refused(SbxOp *op);
-static bool vercel_valid_tags(const SbxLaunchInput *input);
+static bool vercel_carries_labels(const SbxLaunchInput *input);
 static json_t *
 vercel_create_body(const SbxVercelState *state, const SbxFieldValue *settings,
                    const SbxLaunchInput *input);
@@ -56,7 +56,7 @@ sbx_vercel_launch(const SbxAccount *account, const SbxLaunchInput *input)
 	launch->url = sbx_arena_printf(
 	    &op->arena, "%s/%s/sandboxes?%s", launch->state.api_url,
 	    settings[VERCEL_SET_RUNTIME].is_set ? "v2" : "v3", launch->state.team_query);
-	if (vercel_valid_tags(input) && launch->state.project != NULL)
+	if (vercel_carries_labels(input) && launch->state.project != NULL)
 		body = vercel_create_body(&launch->state, settings, input);
 	if (body != NULL)
 		launch->body = sbx_json_print(&op->arena, body);
@@ -79,20 +79,22 @@ vercel_count_characters(const char *text)
 }
 
 /* A tag is looked for as "key:value", so a key has no colon. */
-static bool
-vercel_valid_tags(const SbxLaunchInput *input)
+bool
+sbx_vercel_carries_label(const char *key, const char *value)
 {
-	if (input->label_count > sbx_kind_vercel.max_labels)
-		return false;
+	return *key != '\0' && strchr(key, ':') == NULL &&
+	       vercel_count_characters(value) <= VERCEL_TAG_CHARACTERS;
+}
+
+static bool
+vercel_carries_labels(const SbxLaunchInput *input)
+{
 	for (int i = 0; i < input->label_count; i++)
 	{
-		const SbxPair *tag = &input->labels[i];
-
-		if (*tag->key == '\0' || strchr(tag->key, ':') != NULL ||
-		    vercel_count_characters(tag->value) > VERCEL_TAG_CHARACTERS)
+		if (!sbx_vercel_carries_label(input->labels[i].key, input->labels[i].value))
 			return false;
 	}
-	return true;
+	return input->label_count <= sbx_kind_vercel.max_labels;
 }
 
 static int

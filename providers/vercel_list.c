@@ -148,8 +148,9 @@ vercel_find_listed(SbxOp *op)
 }
 
 /*
- * The tag that the provider filters by: the router's own, which few have, or the first; a
- * key with a colon would be read as another key.
+ * The tag that the provider filters by: the router's own, which few have, or the first.
+ * With a second colon, where would it find the end of the key?  Such a one is looked at
+ * here only.
  */
 static const SbxPair *
 vercel_best_tag(const SbxPair *labels, int label_count)
@@ -160,7 +161,8 @@ vercel_best_tag(const SbxPair *labels, int label_count)
 	{
 		if (strcmp(labels[i].key, SBX_LABEL_ID) == 0)
 			return &labels[i];
-		if (best == NULL && strchr(labels[i].key, ':') == NULL)
+		if (best == NULL && strchr(labels[i].key, ':') == NULL &&
+		    strchr(labels[i].value, ':') == NULL)
 			best = &labels[i];
 	}
 	return best;

@@ -192,17 +192,22 @@ vercel_run_executed(SbxOp *op)
 
 /*
  * Without a group of its own the script was the shell's, which the provider ended itself:
- * "no such group" confirms a timeout as well.  Anything else does not.
+ * "no such group" confirms a timeout as well.  So does a session that is over, and with it
+ * everything in it; of a script that had time left it took the end along.  Anything else
+ * confirms nothing.
  */
 static SbxOpWant
 vercel_run_killed(SbxOp *op)
 {
 	SbxVercelRun *run = op->state;
 	SbxSteps *steps = op->state;
+	bool is_over = op->response.status == 410;
 	int exit_code;
 
-	if (run->timed_out && sbx_vercel_has_ended(op, &exit_code) &&
-	    !vercel_was_killed(op))
+	if (run->timed_out &&
+	    (is_over || (sbx_vercel_has_ended(op, &exit_code) && !vercel_was_killed(op))))
 		steps->noted.provider_code = "TIMEOUT";
+	else if (is_over)
+		steps->noted.provider_code = "SCRIPT_LOST";
 	return sbx_vercel_fail_noted_in_session(op);
 }

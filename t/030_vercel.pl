@@ -5,6 +5,7 @@
 use strict;
 use warnings;
 
+use JSON::PP;
 use PostgreSQL::Test::Utils;
 use SbxTest;
 use Test::More;
@@ -67,6 +68,32 @@ is_deeply(failure('SELECT sbx_download($1, $2)', $id, '/tmp/none'), [ 'SB008', '
 is($s->value('SELECT count(*) FROM sbx_find($1, $2)', 'brief', '{"team":"a"}'), 1, 'found by a label');
 is($s->value('SELECT count(*) FROM sbx_find($1, $2)', 'brief', '{"team":"b"}'), 0, 'must not fire: another value');
 
+foreach my $case (
+	[ { 'a:b' => 'x' }, 'a key with a colon', '{LAUNCH_FIELD:labels}' ],
+	[ { a => 'x' x 257 }, 'a value of 257 characters', '{LAUNCH_FIELD:labels}' ],
+	[ { a => 1, b => 2, c => 3 }, 'more than there is room for', '{LAUNCH_FIELD:labels}' ],
+	[ { a => 1, b => 2 }, 'two', '{}' ],
+	[ { a => 'x:y' }, 'a value with a colon', '{}' ],
+	[ { a => 'x' x 256 }, 'a value of 256 characters', '{}' ])
+{
+	my ($labels, $name, $rejections) = @$case;
+
+	is($s->value(q{SELECT rejections::text FROM sbx_route_explain($1) WHERE provider_id = 'brief'},
+			encode_json({ launch => { labels => { map { ($_ => "$labels->{$_}") } keys %$labels } } })),
+		$rejections, ($rejections eq '{}' ? 'must not fire: ' : 'must fire: ') . $name);
+}
+
+{
+	my $two = '"labels":{"a":"1","b":"2"}';
+
+	is($s->value(q{SELECT rejections::text FROM sbx_route_explain($1) WHERE provider_id = 'brief'}, qq({"launch":{"name":"n",$two}})),
+		'{LAUNCH_FIELD:labels}', 'must fire: two beside a name');
+	my $all = $s->value('SELECT sbx_provision($1, id => $2)', qq({"providerId":"brief","launch":{$two}}), 'sbx_' . 'a' x 32);
+	my ($made) = grep { $_->{name} eq $all } $sbx->audit;
+	is(scalar(keys %{ $made->{labels} }), 5, 'must not fire: two, and all of the router\'s own, of a launch under a given id');
+	$s->value('SELECT sbx_destroy($1)', $all);
+}
+
 $sbx->forget_requests;
 is_deeply(failure('SELECT sbx_stop($1)', $id), [ 'SB008', 'STOP_WOULD_DESTROY' ], 'must fire: a stop that keeps nothing');
 is(scalar $sbx->requests, 0, 'nothing was sent');
@@ -84,6 +111,16 @@ $sbx->node->safe_psql('postgres', q{SELECT sbx_register_provider('measured', 've
 $s->value('SELECT sbx_set_credential($1, $2)', 'measured', $credential);
 is($s->value(q{SELECT string_agg(resource || ' ' || used, ', ' ORDER BY resource) FROM sbx_capacity('{measured}')}),
 	'cpu 6, sandboxes 2', 'what the project uses');
+
+# Disks are not told: a limit of them makes the account unknown, others do not.
+foreach my $case ([ '"sandboxes":10', 'KNOWN' ], [ '"sandboxes":10,"disk":100000', 'NOT_SUPPORTED' ])
+{
+	my ($limits, $expected) = @$case;
+
+	$sbx->node->safe_psql('postgres', qq{SELECT sbx_update_provider('measured', capacity => '{"limits":{$limits},"demand":{"disk":1}}')});
+	is($s->value(q{SELECT string_agg(DISTINCT coalesce(reason, 'KNOWN'), ',') FROM sbx_capacity('{measured}')}), $expected,
+		($expected eq 'KNOWN' ? 'must not fire' : 'must fire') . ": a limit of $limits");
+}
 
 $s->value('SELECT sbx_destroy($1)', $_) foreach $id, $kept;
 is(scalar(grep { $_->{alive} } $sbx->audit), 0, 'nothing is left');

@@ -5,10 +5,12 @@
 use strict;
 use warnings;
 
+use JSON::PP;
 use PostgreSQL::Test::Utils;
 use SbxTest;
 use Test::More;
 
+my $json = JSON::PP->new;
 my $sbx = SbxTest->new(conf => "sbx_router.abort_cleanup_timeout = '500ms'\n");
 my $url = $sbx->url;
 my $base = qq{"apiUrl":"$url/agent37","instanceUrl":"$url/agent37-instance"};
@@ -66,11 +68,27 @@ ok(!(grep { exists $_->{headers}{'x-agent37-key'} } grep { $_->{path} =~ m{^/age
 is_deeply(failure('SELECT sbx_provision($1)', '{"launch":{"createTimeoutSeconds":5}}'), [ 'SB003', undef ],
 	'must fire: a time limit for the create is refused in routing');
 {
-	my $made = alive();
+	my %pairs = map { ("A$_" => 'v') } 1 .. 32;
 
-	is($s->execute('SELECT sbx_provision($1)', '{"launch":{"env":{"lower":"x"}}}')->sqlstate, 'SB005',
-		'must fire: a variable that the provider refuses');
-	is(scalar(alive()), $made, 'and nothing is made');
+	foreach my $case (
+		[ { lower => 'x' }, 'lower case' ],
+		[ { AGENT37_INSTANCE_ID => 'x' }, 'a name that is reserved' ],
+		[ { A => 'x' x 4097 }, 'a value of 4097 characters' ],
+		[ { %pairs, A33 => 'v' }, '33 of them' ])
+	{
+		my $asked = $json->encode({ providerId => 'box', launch => { env => $case->[0] } });
+
+		$sbx->forget_requests;
+		is($s->execute('SELECT sbx_provision($1)', $asked)->sqlstate, 'SB003', "must fire: $case->[1]");
+		is($s->value(q{SELECT rejections::text FROM sbx_route_explain($1) WHERE provider_id = 'box'}, $asked),
+			'{LAUNCH_FIELD:env}', 'is what routing says');
+		is(scalar(my @nothing = $sbx->requests), 0, 'and nothing is sent');
+	}
+	foreach my $case ([ { A => "\xe9" x 4096 }, 'a value of 4096 characters' ], [ \%pairs, '32 of them' ])
+	{
+		is($s->value(q{SELECT rejections::text FROM sbx_route_explain($1) WHERE provider_id = 'box'},
+				$json->encode({ launch => { env => $case->[0] } })), '{}', "must not fire: $case->[1]");
+	}
 }
 
 #
@@ -108,6 +126,11 @@ is_deeply($s->execute(q{SELECT error_code FROM sbx_run_script_many(ARRAY[$1], 't
 is(scalar(my @asked = $sbx->requests), 0, 'and nothing is sent');
 is($s->value(q{SELECT exit_code FROM sbx_run_script($1, 'true', timeout => '270 s')}, $id), 0, 'must not fire: the longest time');
 is($s->value(q{SELECT exit_code FROM sbx_run_script_many(ARRAY[$1], 'true')}, $id), 0, 'must not fire: none');
+
+# What a script prints that its time has ended, at once.
+my $late = 'f=$(echo /tmp/.sbx-run-sbx-run-*); echo "sbx-out-of-time:${f#/tmp/.sbx-run-}" >&2; exit 137';
+like($s->execute('SELECT sbx_run_script($1, $2)', $id, $late)->hint, qr/as much time as this kind/, 'must fire: more time cannot be given');
+like($s->execute(q{SELECT sbx_run_script($1, $2, timeout => '269 s')}, $id, $late)->hint, qr/argument "timeout"/, 'must not fire: it can');
 
 foreach my $rule ({ action => 'status', status => 502 }, { action => 'reset-after-work' })
 {
@@ -153,6 +176,7 @@ foreach my $case ([ 'custom', 'a page instead of files' ], [ 'headless', 'no add
 	is(run($own, 'echo it runs')->{stdout}, "it runs\n", "$name: scripts run");
 	is_deeply(failure(q{SELECT sbx_upload($1, 'a', 'x')}, $own), [ 'SB008', 'NO_FILE_SERVICE' ], "$name: uploads fail");
 	is_deeply(failure(q{SELECT sbx_download($1, 'a')}, $own), [ 'SB008', 'NO_FILE_SERVICE' ], "$name: downloads fail");
+	like($s->execute(q{SELECT sbx_download($1, 'a')}, $own)->hint, qr/serves files/, "$name: and say why");
 	is($s->value('SELECT sbx_destroy($1)', $own), 't', "$name: destroyed");
 }
 $s->value(q{SELECT sbx_update_provider(id, enabled => id = 'box') FROM sbx_provider});

@@ -72,10 +72,6 @@ my %kind = (
 		credential => sub { { token => $_[0], teamId => 'team_of_the_test', projectId => 'prj_of_the_test' } },
 		script => '*/cmd',
 		expected => {
-			# Files go up and down by POST, which nothing repeats.
-			'download, broken' => 'fails',
-			'upload, broken' => 'fails',
-
 			# The answer to an upload is two bytes long.
 			'upload, slow' => 'works',
 

@@ -56,16 +56,47 @@ sbx_route_reject(const SbxRouting *routing, SbxVerdict *verdict, SbxRule rule)
 
 /* --- declared facts, in the order of the rules -------------------------------- */
 
+static bool
+carries_each(bool (*carries)(const char *key, const char *value), const SbxText *pairs,
+             int count)
+{
+	for (int i = 0; carries != NULL && i < count; i++)
+	{
+		if (!carries(pairs[i].key, pairs[i].value))
+			return false;
+	}
+	return true;
+}
+
+static bool
+carries_env(const SbxLaunchAbility *launch, const SbxRequest *request)
+{
+	if (request->env_count == 0)
+		return true;
+	return launch->env &&
+	       (launch->max_env == 0 || request->env_count <= launch->max_env) &&
+	       carries_each(launch->carries_variable, request->env, request->env_count);
+}
+
+static bool
+carries_labels(const SbxLaunchAbility *launch, const SbxRequest *request)
+{
+	int count = request->label_count + (request->name != NULL ? 1 : 0);
+
+	return (request->label_count == 0 || launch->max_labels < 0 ||
+	        count <= launch->max_labels) &&
+	       carries_each(launch->carries_label, request->labels, request->label_count);
+}
+
 static void
 filter_launch(const SbxRouting *routing, const SbxLaunchAbility *launch,
               SbxVerdict *verdict)
 {
 	const SbxRequest *request = routing->request;
 
-	REJECT_IF(request->env_count > 0 && !launch->env, SBX_RULE_LAUNCH_FIELD,
-	          SBX_LAUNCH_ENV);
-	REJECT_IF(launch->max_labels >= 0 && request->label_count > launch->max_labels,
-	          SBX_RULE_LAUNCH_FIELD, SBX_LAUNCH_LABELS);
+	REJECT_IF(!carries_env(launch, request), SBX_RULE_LAUNCH_FIELD, SBX_LAUNCH_ENV);
+	REJECT_IF(!carries_labels(launch, request), SBX_RULE_LAUNCH_FIELD,
+	          SBX_LAUNCH_LABELS);
 	REJECT_IF(request->create_timeout_ms > 0 && !launch->create_timeout,
 	          SBX_RULE_LAUNCH_FIELD, SBX_LAUNCH_CREATE_TIMEOUT);
 	REJECT_IF(routing->detached && !launch->detached, SBX_RULE_DETACHED_LAUNCH, 0);

@@ -7,16 +7,18 @@
 
 #include "core/profile.h"
 
-/*
- * What a kind can carry in a launch; only registered pools have one.  A limit of -1
- * is none.
- */
+/* What a kind can carry in a launch; only registered pools have one. */
 typedef struct SbxLaunchAbility
 {
 	bool env;
 	bool create_timeout;
 	bool detached;
-	int max_labels; /* the caller's, beside the router's own */
+	int max_env;    /* variables; 0 = no limit */
+	int max_labels; /* the caller's, and one for a name if it has one; -1 = no limit */
+
+	/* One of them; NULL = any. */
+	bool (*carries_variable)(const char *name, const char *value);
+	bool (*carries_label)(const char *key, const char *value);
 } SbxLaunchAbility;
 
 /* A pool as routing sees it. */

@@ -90,7 +90,7 @@ read_inventory(const SbxProvider *provider, int64 timeout_ms)
 	                      access.credential);
 	sbx_session_run(op);
 	if (!op->succeeded)
-		sbx_failure_runtime(provider->pool.id, NULL, op);
+		sbx_failure_runtime(provider->pool.id, NULL, op, false);
 	return DatumGetJsonbP(DirectFunctionCall1(
 	    jsonb_in,
 	    CStringGetDatum(text_to_cstring(sbx_session_provider_text(op->result)))));

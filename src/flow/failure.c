@@ -90,6 +90,15 @@ static const Advice advice_for_codes[] = {
     {"FILE_TOO_LARGE", NULL,
      gettext_noop("The setting \"sbx_router.max_file_size\" says how large a file may "
                   "be.")},
+    {"NO_FILE_SERVICE", NULL,
+     gettext_noop(
+         "Nothing at the sandbox's own address serves files.  Templates of the "
+         "provider's have a service for them.")},
+    {"INSTANCE_URL_REFUSED", NULL,
+     gettext_noop(
+         "The provider names an address for this sandbox to which the key is "
+         "not sent.  The setting \"instanceUrl\" of the registration says which "
+         "are right.")},
     {"HOME_UNKNOWN", NULL,
      gettext_noop("The provider does not tell the home directory.  Use an absolute "
                   "path.")},
@@ -228,19 +237,25 @@ sbx_failure_message(const SbxOp *op, const char *sbx_id)
 }
 
 void
-sbx_failure_runtime(const char *provider_id, const char *sbx_id, const SbxOp *op)
+sbx_failure_runtime(const char *provider_id, const char *sbx_id, const SbxOp *op,
+                    bool longest_script)
 {
+	const char *code = op->failure.provider_code;
+	const char *hint = failure_hint(op->operation, &op->failure);
 	StringInfoData detail;
+
+	if (longest_script && code != NULL && strcmp(code, "TIMEOUT") == 0)
+		hint = _("The script was killed.  It had as much time as this kind of provider "
+		         "gives a script.");
 
 	sbx_detail_open(&detail);
 	sbx_detail_text(&detail, "providerId", provider_id);
 	sbx_detail_text(&detail, "operation", op->operation);
-	sbx_detail_text(&detail, "code", op->failure.provider_code);
+	sbx_detail_text(&detail, "code", code);
 	sbx_detail_close(&detail);
 	ereport(ERROR,
 	        (errcode(SBX_ERRCODE_PROVIDER_RUNTIME),
 	         errmsg_internal(
 	             "%s", sbx_failure_message(op, sbx_id == NULL ? provider_id : sbx_id)),
-	         errdetail_internal("%s", detail.data),
-	         errhint("%s", failure_hint(op->operation, &op->failure))));
+	         errdetail_internal("%s", detail.data), errhint("%s", hint)));
 }

@@ -36,8 +36,10 @@ extern char *sbx_failure_message(const SbxOp *op, const char *sbx_id);
 /*
  * An operation on a sandbox that failed: SB008, DETAIL {"providerId","operation"},
  * and "code" where the adapter has one.  sbx_id is NULL where it is about no single one.
+ * longest_script: more time cannot be given to a script there.
  */
-extern void sbx_failure_runtime(const char *provider_id, const char *sbx_id,
-                                const SbxOp *op) pg_attribute_noreturn();
+extern void
+sbx_failure_runtime(const char *provider_id, const char *sbx_id, const SbxOp *op,
+                    bool longest_script) pg_attribute_noreturn();
 
 #endif /* SBX_FAILURE_H */

@@ -146,7 +146,7 @@ sbx_find(PG_FUNCTION_ARGS)
 	                      access.credential);
 	sbx_session_run(op);
 	if (!op->succeeded)
-		sbx_failure_runtime(provider->pool.id, NULL, op);
+		sbx_failure_runtime(provider->pool.id, NULL, op, false);
 
 	InitMaterializedSRF(fcinfo, 0);
 	put_rows((ReturnSetInfo *) fcinfo->resultinfo, provider->pool.id, op->result);

@@ -24,6 +24,7 @@ sbx_sandbox_open(const char *id, SbxSandbox *sandbox)
 	sandbox->target.sandbox_id = sandbox->mapping->provider_sandbox_id;
 	sandbox->target.unique_name = id;
 	sandbox->target.launch_token = sandbox->mapping->launch_token;
+	sandbox->longest_script = false;
 }
 
 void
@@ -68,8 +69,8 @@ sbx_sandbox_run(SbxSandbox *sandbox, SbxOp *op)
 	}
 	PG_END_TRY();
 	if (!op->succeeded)
-		sbx_failure_runtime(sandbox->access.provider->pool.id, sandbox->mapping->id,
-		                    op);
+		sbx_failure_runtime(sandbox->access.provider->pool.id, sandbox->mapping->id, op,
+		                    sandbox->longest_script);
 	return op;
 }
 

@@ -15,6 +15,8 @@ typedef struct SbxSandbox
 	SbxAccess access;
 	SbxTarget target;
 	const SbxProviderKind *kind;
+	bool
+	    longest_script; /* the script of a run has as much time as the kind gives one */
 } SbxSandbox;
 
 /* Raises SB010, SB011, SB013, 42501. */

@@ -177,6 +177,7 @@ sbx_run_script(PG_FUNCTION_ARGS)
 	input.run_id = new_run_id();
 	sbx_sandbox_open(text_to_cstring(PG_GETARG_TEXT_PP(0)), &sandbox);
 	bound_script(&sandbox, &input);
+	sandbox.longest_script = input.timeout_ms == sandbox.kind->max_script_ms;
 	op = sandbox.kind->run_script(&sandbox.access.account, &sandbox.target, &input);
 	result = sbx_sandbox_run(&sandbox, op)->result;
 

@@ -329,12 +329,15 @@ sbx_registry_parse(const SbxRegistration *registration, SbxDeclared *declared,
 	pool->id = pstrdup(registration->id);
 	pool->enabled = registration->enabled;
 	provider->launch.env = provider->kind->launch_env;
+	provider->launch.max_env = provider->kind->max_launch_env;
+	provider->launch.carries_variable = provider->kind->carries_variable;
+	provider->launch.carries_label = provider->kind->carries_label;
 	provider->launch.create_timeout = provider->kind->launch_create_timeout;
 	provider->launch.detached = provider->kind->detached_launch;
 	provider->launch.max_labels =
 	    provider->kind->max_labels < 0
 	        ? -1
-	        : Max(provider->kind->max_labels - SBX_ROUTER_LABELS, 0);
+	        : Max(provider->kind->max_labels - SBX_ROUTER_LABELS_ALWAYS, 0);
 	parse_settings(path, provider->kind, registration->settings, provider->settings);
 	open_document(SBX_MEMBER(path, "capabilities"), registration->capabilities,
 	              &document);

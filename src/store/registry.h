@@ -10,10 +10,11 @@
 #include "providers/provider.h"
 
 /*
- * Labels that the router puts on a sandbox beside the caller's: id, database, name,
- * launch.
+ * Labels that the router puts on a sandbox beside the caller's: id, database, launch, and
+ * the name of a request that has one.
  */
-#define SBX_ROUTER_LABELS 4
+#define SBX_ROUTER_LABELS_ALWAYS 3
+#define SBX_ROUTER_LABELS        (SBX_ROUTER_LABELS_ALWAYS + 1)
 
 /* A registered pool, ready to use. */
 typedef struct SbxProvider

@@ -25,3 +25,13 @@ COMMENT ON FUNCTION sbx_test_isotime(text) IS 'a time as providers write it; NUL
 CREATE FUNCTION sbx_test_obstacle(capacity jsonb, readable boolean) RETURNS text
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION sbx_test_obstacle(jsonb, boolean) IS 'why there is no measurement of an account; NULL = it is read';
+
+CREATE FUNCTION sbx_test_carries(request jsonb, max_env integer) RETURNS text[]
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION sbx_test_carries(jsonb, integer)
+	IS 'rejections by a pool whose kind carries variables in upper case and short labels in lower case';
+
+CREATE FUNCTION sbx_test_measure(capacity jsonb, used double precision[]) RETURNS text
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION sbx_test_measure(jsonb, double precision[])
+	IS 'headroom after a reading of cpu, memory, disk and sandboxes, or why it is unknown';

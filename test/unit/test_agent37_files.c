@@ -160,8 +160,6 @@ down(void)
 		const char *body;
 		const char *code;
 	} rows[] = {{404, AGENT37_ERROR("file_not_found"), "FILE_NOT_FOUND"},
-	            {404, AGENT37_EDGE("not_found"), "SANDBOX_GONE"},
-	            {404, "<html>", "NO_FILE_SERVICE"},
 	            {400, AGENT37_ERROR("validation_error"), "INVALID_FILE_PATH"},
 	            {401, AGENT37_EDGE("invalid_api_key"), "UNAUTHORIZED"},
 	            {402, AGENT37_EDGE("instance_suspended"), "INSUFFICIENT_BALANCE"},
@@ -212,6 +210,37 @@ down(void)
 	drive_end(&drive);
 }
 
+/* Nothing at the address, as the edge says it, and as a program of the template's may. */
+static void
+nobody(void)
+{
+	static const char *const answers[] = {AGENT37_EDGE("not_found"), "<html>", ""};
+	static const struct
+	{
+		int status;
+		const char *body;
+		const char *code;
+	} looks[] = {{404, AGENT37_ERROR("not_found"), "SANDBOX_GONE"},
+	             {200, AGENT37_DTO("running"), "NO_FILE_SERVICE"},
+	             {503, "", "NO_FILE_SERVICE"}};
+
+	section("Agent37 files, nobody there");
+	for (size_t i = 0; i < 9; i++)
+	{
+		Drive drive;
+
+		agent37_account();
+		drive = agent37_opened(i % 2 == 0 ? download("/a") : upload("/a"));
+		drive_answer(&drive, 404, answers[i / 3]);
+		asks(&drive, "GET", AGENT37_INSTANCE, "\"%s\": is the instance there?",
+		     answers[i / 3]);
+		drive_answer(&drive, looks[i % 3].status, looks[i % 3].body);
+		fails(&drive, SBX_PHASE_REMOTE, 404, looks[i % 3].code, UNKNOWN,
+		      "\"%s\", then %d", answers[i / 3], looks[i % 3].status);
+		drive_end(&drive);
+	}
+}
+
 void
 test_agent37_files(void)
 {
@@ -219,4 +248,5 @@ test_agent37_files(void)
 	states();
 	up();
 	down();
+	nobody();
 }

@@ -96,8 +96,7 @@ variables(void)
 		if (rows[i].valid)
 			asks(&drive, "POST", AGENT37_LIST, "must not fire: %s", rows[i].key);
 		else
-			fails(&drive, SBX_PHASE_NONE, 0, "ENV_NOT_SUPPORTED", NONE, "must fire: %s",
-			      rows[i].key);
+			fails(&drive, SBX_PHASE_NONE, 0, NULL, NONE, "must fire: %s", rows[i].key);
 		drive_end(&drive);
 	}
 	for (int i = 0; i < 33; i++)
@@ -180,6 +179,44 @@ settings(void)
 	is_text(sbx_kind_agent37.check_settings(account.settings), "type", "a type");
 }
 
+/* Whose instance does the answer describe? */
+static void
+owners(void)
+{
+	static const struct
+	{
+		const char *metadata;
+		bool ours;
+	} rows[] = {{"{\"sbx-router-id\":\"" NAME "\"}", true},
+	            {"null", true},
+	            {"{}", true},
+	            {"{\"sbx-router-id\":5}", true},
+	            {"{\"sbx-router-id\":\"sbx_other\"}", false}};
+	SbxLaunchInput input = plain_input();
+
+	section("Agent37 launch, whose");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	{
+		char object[200];
+		Drive drive;
+
+		agent37_account();
+		drive = launching(&input);
+		snprintf(object, sizeof(object),
+		         "{\"id\":\"" AGENT37_ID "\",\"status\":\"running\",\"metadata\":%s}",
+		         rows[i].metadata);
+		drive_answer(&drive, 201, object);
+		if (rows[i].ours)
+			asks(&drive, "POST", AGENT37_EXEC, "must not fire: %s", rows[i].metadata);
+		else
+			fails(&drive, SBX_PHASE_PROTOCOL, 201, NULL, SBX_ALLOCATION_UNKNOWN,
+			      "must fire: %s", rows[i].metadata);
+		is_text(drive.op->sandbox_id, rows[i].ours ? AGENT37_ID : "",
+		        "what is not ours is never deleted");
+		drive_end(&drive);
+	}
+}
+
 /* The create is answered; then a command has to work. */
 static void
 readiness(void)
@@ -234,5 +271,6 @@ test_agent37_launch(void)
 	bodies();
 	variables();
 	settings();
+	owners();
 	readiness();
 }

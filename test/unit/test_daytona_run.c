@@ -258,11 +258,14 @@ kills(const Drive *drive, const char *what)
 {
 	asks(drive, "POST", SANDBOX_BOX "/process/execute", "%s: the group is killed",
 	     what);
-	is_text(drive->op->request.body,
-	        "{\"command\":\"sbx_pid=$(cat /tmp/.sbx-run-run-1) && [ -n "
-	        "\\\"$sbx_pid\\\" ] && "
-	        "rm -f /tmp/.sbx-run-run-1 && kill -9 \\\"-$sbx_pid\\\"\",\"timeout\":5}",
-	        "%s: by its id", what);
+	is_text(
+	    drive->op->request.body,
+	    "{\"command\":\"sbx_pid=; sbx_try=0; while [ -z \\\"$sbx_pid\\\" ] && "
+	    "[ \\\"$sbx_try\\\" -lt 10 ] && sbx_pid=$(cat /tmp/.sbx-run-run-1); do "
+	    "[ -n \\\"$sbx_pid\\\" ] || sleep 0.1 2>/dev/null || { sleep 1; sbx_try=9; }; "
+	    "sbx_try=$((sbx_try + 1)); done; [ -n \\\"$sbx_pid\\\" ] && "
+	    "rm -f /tmp/.sbx-run-run-1 && kill -9 \\\"-$sbx_pid\\\"\",\"timeout\":5}",
+	    "%s: by its id", what);
 	ok(drive->op->request.repeatable, "%s: twice does no harm", what);
 }
 

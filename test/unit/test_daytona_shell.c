@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -236,7 +237,7 @@ named_group(void)
 static int
 kill_script(const char *shell)
 {
-	char line[300];
+	char line[1000];
 	char *text;
 	SbxArena arena;
 	int status;
@@ -317,6 +318,60 @@ killing(void)
 	free(text);
 }
 
+/*
+ * The child of a script is a group already, and is about to write its name: a pipe is
+ * empty for whoever reads it first, and then has the name.
+ */
+static void
+name_later(const char *path)
+{
+	char name[20];
+	int file;
+
+	setsid();
+	close(open(path, O_WRONLY));
+	while ((file = open(path, O_WRONLY | O_NONBLOCK)) >= 0)
+		close(file); /* the first reader is still there */
+	snprintf(name, sizeof(name), "%d\n", (int) getpid());
+	file = open(path, O_WRONLY);
+	if (write(file, name, strlen(name)) < 0)
+		_exit(1);
+	close(file);
+	for (;;)
+		pause();
+}
+
+static void
+killing_early(void)
+{
+	char path[200];
+
+	section("kill, early");
+	snprintf(path, sizeof(path), SBX_SCRIPT_FILE "%s", shell_run_id);
+	for (size_t i = 0; i < SHELLS; i++)
+	{
+		pid_t child;
+		int status = 0;
+		int file;
+
+		ok(mkfifo(path, 0600) == 0, "%s: a pipe", shells[i]);
+		child = fork();
+		if (child == 0)
+			name_later(path);
+		ok(kill_script(shells[i]) == 0, "must fire: %s: the name comes a moment later",
+		   shells[i]);
+		kill(child, SIGTERM);
+		waitpid(child, &status, 0);
+		ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "%s: it was killed",
+		   shells[i]);
+		unlink(path);
+		file = open(path, O_WRONLY | O_CREAT, 0600);
+		ok(kill_script(shells[i]) != 0, "must not fire: %s: it never comes", shells[i]);
+		close(file);
+		unlink(path);
+	}
+}
+
 void
 test_daytona_shell(void)
 {
@@ -328,5 +383,6 @@ test_daytona_shell(void)
 	long_scripts();
 	background();
 	killing();
+	killing_early();
 	shell_end();
 }

@@ -9,9 +9,12 @@
 
 #define DAYTONA_LIST API "/sandbox?limit=200&sort=createdAt&order=asc"
 #define E2B_LIST     E2B_API "/v2/sandboxes?state=running&limit=100&order=asc"
-#define TIMEOUT      5000
+#define VERCEL_LIST                                                                    \
+	VERCEL_API "/v2/sandboxes?teamId=team_1&project=prj_1&limit=50&sortBy=createdAt"   \
+	           "&sortOrder=asc&status=running"
+#define TIMEOUT 5000
 
-/* --- both kinds by one table ------------------------------------------------ */
+/* --- all kinds by one table --------------------------------------------------- */
 
 typedef struct Kind
 {
@@ -22,23 +25,46 @@ typedef struct Kind
 	const char *page;      /* of the items */
 	const char *next_page; /* the same with the cursor of another; or headers */
 	double mib;            /* of one of memory or disk */
-	const char *cursor;    /* how the next page is asked for */
+	const char *cursor; /* how the next page is asked for; NULL = there are no pages */
+	int max_pages;
+	const char
+	    *second; /* a listing that follows, of the others; NULL = there is none */
+	const char *missing; /* a page whose item lacks a size */
+	bool disk_untold;
 } Kind;
 
 static const Kind kinds[] = {
     {"daytona", &sbx_kind_daytona, DAYTONA_LIST,
      "{\"id\":\"%s\",\"cpu\":%s,\"memory\":%s,\"disk\":%s}",
      "{\"items\":[%s],\"nextCursor\":null}", "{\"items\":[%s],\"nextCursor\":\"%s\"}",
-     1024, "&cursor="},
+     1024, "&cursor=", 500, NULL,
+     "{\"items\":[{\"id\":\"a\",\"cpu\":1,\"disk\":1}],\"nextCursor\":null}", false},
     {"e2b", &sbx_kind_e2b, E2B_LIST,
      "{\"sandboxID\":\"%s\",\"cpuCount\":%s,\"memoryMB\":%s,\"diskSizeMB\":%s}", "[%s]",
-     NULL, 1, "&nextToken="},
+     NULL, 1, "&nextToken=", 1000, NULL,
+     "[{\"sandboxID\":\"a\",\"cpuCount\":1,\"memoryMB\":1}]", false},
+    {"vercel", &sbx_kind_vercel, VERCEL_LIST,
+     "{\"name\":\"%s\",\"status\":\"running\",\"vcpus\":%s,\"memory\":%s,\"other\":%s}",
+     "{\"sandboxes\":[%s],\"pagination\":{\"next\":null}}",
+     "{\"sandboxes\":[%s],\"pagination\":{\"next\":\"%s\"}}", 1, "&cursor=", 400,
+     "&status=stopping",
+     "{\"sandboxes\":[{\"name\":\"a\",\"vcpus\":1}],\"pagination\":{\"next\":null}}",
+     true},
+    {"agent37", &sbx_kind_agent37, AGENT37_LIST,
+     "{\"id\":\"%s\",\"resources\":{\"cpu\":%s,\"memory\":%s,\"disk\":%s}}",
+     "{\"data\":[%s]}", NULL, 1024, NULL, 1, NULL,
+     "{\"data\":[{\"id\":\"a\",\"resources\":{\"cpu\":1,\"memory\":1}}]}", false},
 };
 
 static const SbxAccount *
 account_of(const Kind *kind)
 {
-	return kind->kind == &sbx_kind_e2b ? e2b_account() : account_reset(&account);
+	if (kind->kind == &sbx_kind_e2b)
+		return e2b_account();
+	if (kind->kind == &sbx_kind_vercel)
+		return vercel_account();
+	return kind->kind == &sbx_kind_agent37 ? agent37_account()
+	                                       : account_reset(&account);
 }
 
 static Drive
@@ -67,6 +93,17 @@ item(const Kind *kind, const char *id, const char *cpu, const char *memory,
 	return item;
 }
 
+/* Of what is asked for after the last page of a listing there is nothing. */
+static void
+answer_second(const Kind *kind, Drive *drive)
+{
+	if (kind->second == NULL || drive->want != SBX_OP_WANT_HTTP ||
+	    strstr(drive->op->request.url, kind->second) == NULL)
+		return;
+	snprintf(text, sizeof(text), kind->page, "");
+	drive_answer(drive, 200, text);
+}
+
 /* A page; with a cursor if another follows. */
 static void
 answer(const Kind *kind, Drive *drive, const char *items, const char *cursor)
@@ -83,6 +120,8 @@ answer(const Kind *kind, Drive *drive, const char *items, const char *cursor)
 		snprintf(headers, sizeof(headers), "X-Next-Token: %s\r\n", cursor);
 	}
 	drive_headed(drive, 200, headers, text);
+	if (cursor == NULL)
+		answer_second(kind, drive);
 }
 
 #pragma GCC diagnostic pop
@@ -97,7 +136,8 @@ uses(const Drive *drive, double cpu, double memory, double disk, int64_t sandbox
 		return;
 	ok(usage->cpu == cpu, "%s: %g vCPU", what, cpu);
 	ok(usage->memory_mib == memory, "%s: %g MiB of memory", what, memory);
-	ok(usage->disk_mib == disk, "%s: %g MiB of disk", what, disk);
+	if (!usage->disk_untold)
+		ok(usage->disk_mib == disk, "%s: %g MiB of disk", what, disk);
 	is_number(usage->sandboxes, sandboxes, "%s: sandboxes", what);
 }
 
@@ -124,7 +164,18 @@ sums(const Kind *kind)
 	is_text(drive.op->operation, "capacity", "operation name");
 	answer(kind, &drive, "", NULL);
 	uses(&drive, 0, 0, 0, 0, "must fire: an empty account uses nothing");
+	ok(((const SbxUsage *) drive.op->result)->disk_untold == kind->disk_untold,
+	   "whether disks are told");
 	drive_end(&drive);
+
+	drive = reading(kind);
+	snprintf(items, sizeof(items), "%s,%s", item(kind, "a", "1", "2", "3"),
+	         item(kind, "b", "0.5", "1.5", "0"));
+	answer(kind, &drive, items, NULL);
+	uses(&drive, 1.5, 3.5 * mib, 3 * mib, 2, "must fire: sandboxes add up");
+	drive_end(&drive);
+	if (kind->cursor == NULL)
+		return;
 
 	drive = reading(kind);
 	snprintf(items, sizeof(items), "%s,%s", item(kind, "a", "1", "2", "3"),
@@ -203,7 +254,7 @@ sizes(const Kind *kind)
 	static const char *const good[] = {"0", "1", "0.5", "1e3", "-0.0", "1E+2"};
 	char what[100];
 
-	for (int field = 0; field < 3; field++)
+	for (int field = 0; field < (kind->disk_untold ? 2 : 3); field++)
 	{
 		const char *size[3] = {"1", "1", "1"};
 
@@ -252,16 +303,10 @@ shapes(const Kind *kind)
 		is_malformed(&drive, bodies[i]);
 		drive_end(&drive);
 	}
-	for (int missing = 0; missing < 2; missing++)
 	{
 		Drive drive = reading(kind);
 
-		snprintf(text, sizeof(text), "%s",
-		         kind->kind == &sbx_kind_e2b
-		             ? "[{\"sandboxID\":\"a\",\"cpuCount\":1,\"memoryMB\":1}]"
-		             : "{\"items\":[{\"id\":\"a\",\"cpu\":1,\"disk\":1}],"
-		               "\"nextCursor\":null}");
-		drive_answer(&drive, 200, text);
+		drive_answer(&drive, 200, kind->missing);
 		is_malformed(&drive, "must fire: a size is missing");
 		drive_end(&drive);
 	}
@@ -311,7 +356,6 @@ overflow(const Kind *kind)
 static void
 endless(const Kind *kind)
 {
-	int maximum = kind->kind == &sbx_kind_e2b ? 1000 : 500;
 	Drive drive = reading(kind);
 	int pages = 0;
 	char cursor[20];
@@ -329,7 +373,8 @@ endless(const Kind *kind)
 		snprintf(cursor, sizeof(cursor), "c%d", pages++);
 		answer(kind, &drive, "", cursor);
 	}
-	is_number(pages, maximum, "must fire: pages without end are not read for ever");
+	is_number(pages, kind->max_pages,
+	          "must fire: pages without end are not read for ever");
 	fails(&drive, SBX_PHASE_PROTOCOL, 200, NULL, SBX_ALLOCATION_UNKNOWN,
 	      "and are no listing");
 	drive_end(&drive);
@@ -367,7 +412,8 @@ trouble(const Kind *kind)
 	drive_end(&drive);
 
 	drive = reading(kind);
-	answer(kind, &drive, item(kind, "a", "1", "1", "1"), "next");
+	if (kind->cursor != NULL)
+		answer(kind, &drive, item(kind, "a", "1", "1", "1"), "next");
 	drive_expire(&drive);
 	ok(!drive.op->succeeded && drive.op->failure.timed_out,
 	   "must fire: what was read in time is no result");
@@ -416,7 +462,8 @@ test_usage(void)
 		crowd(&kinds[i], "2", "must not fire: 501 good ones");
 		crowd(&kinds[i], "\"2\"", "must fire: one malformed among 500 good ones");
 		overflow(&kinds[i]);
-		endless(&kinds[i]);
+		if (kinds[i].cursor != NULL)
+			endless(&kinds[i]);
 		trouble(&kinds[i]);
 	}
 	section("usage");

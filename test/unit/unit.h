@@ -76,6 +76,13 @@ extern void test_agent37_files(void);
 extern void test_agent37_destroy(void);
 extern void test_agent37_traps(void);
 extern void test_agent37_exhaustion(void);
+extern void test_absence(void);
+extern void test_vercel_destroy(void);
+extern void test_vercel_list(void);
+extern void test_vercel_files(void);
+extern void test_ndjson(void);
+extern void test_vercel_ready(void);
+extern void test_vercel_settings(void);
 extern void test_usage(void);
 extern void test_exhaustion(void);
 
