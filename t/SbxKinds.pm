@@ -47,6 +47,10 @@ my %kind = (
 		long_life => { timeoutSeconds => 7200 },
 		script => '*/process.Process/Start',
 	},
+	freestyle => {
+		settings => sub { (apiUrl => "$_[0]/freestyle") },
+		script => '*/exec-await',
+	},
 	vercel => {
 		settings => sub { (apiUrl => "$_[0]/vercel") },
 		long_life => { timeoutSeconds => 7200 },
