@@ -20,7 +20,7 @@
 #define FREESTYLE_COMMAND_SHORT_MS (300 * 1000)
 
 /* Time for the answer beyond the command's own, and to kill one whose answer is lost. */
-#define FREESTYLE_ANSWER_EXTRA_MS (30 * 1000)
+#define FREESTYLE_ANSWER_EXTRA_MS (15 * 1000)
 #define FREESTYLE_RUN_EXTRA_MS    (90 * 1000)
 #define FREESTYLE_KILL_MS         (10 * 1000)
 

@@ -104,7 +104,7 @@ my %operation = (
 	# The same file once more is the same file.  The answer says nothing but its status.
 	upload => {
 		op => 'upload',
-		sql => sub { "SELECT sbx_upload('$_[0]{id}', '/tmp/file', '$_[0]{new}')" },
+		sql => sub { "SELECT sbx_upload('$_[0]{id}', '/tmp/$_[0]{new}', '$_[0]{new}')" },
 		sqlstate => 'SB008',
 		limit => 2,
 		expected => { lost => 'timeout', broken => 'works', nonsense => 'works' },
@@ -354,7 +354,7 @@ sub check
 	}
 	elsif ($cell->{operation} eq 'upload' && $outcome eq 'works')
 	{
-		is($session->query("SELECT convert_from(sbx_download('$cell->{id}', '/tmp/file'), 'UTF8')")->value,
+		is($session->query("SELECT convert_from(sbx_download('$cell->{id}', '/tmp/$cell->{new}'), 'UTF8')")->value,
 			$cell->{new}, "$cell->{name}: the next call works");
 	}
 	else

@@ -51,6 +51,18 @@ my %kind = (
 		settings => sub { (apiUrl => "$_[0]/freestyle") },
 		script => '*/exec-await',
 		no_launch_env => 1,
+		expected => {
+			# The answer to an upload is a status without a body.
+			'upload, cut' => 'works',
+			'upload, huge' => 'works',
+			'upload, huge-header' => 'fails',
+			'upload, hang-after-headers' => 'works',
+			'upload, slow' => 'works',
+
+			# The answer of a script has time to arrive, and its first text is the output.
+			'run, slow' => 'works',
+			'run, nul' => 'answers',
+		},
 	},
 	vercel => {
 		settings => sub { (apiUrl => "$_[0]/vercel") },

@@ -30,8 +30,8 @@ static const struct
 	const char *url; /* that is asked; NULL = none */
 	const char *code;
 } locators[] = {
-    {"address", "", "{\"resultUrl\":\"/v5/background-requests/ri-1\"}", FREESTYLE_RESULT,
-     NULL},
+    {"address", "", "{\"resultUrl\":\"/v5/background-requests/ri-1\"}",
+     FREESTYLE_RESULT, NULL},
     {"header", FREESTYLE_OF, "", FREESTYLE_RESULT, NULL},
     {"id", "", "{\"requestId\":\"ri-1\"}", FREESTYLE_RESULT, NULL},
     {"the header before the id", FREESTYLE_OF, "{\"requestId\":\"ri-2\"}",

@@ -24,7 +24,8 @@ looking_up(const char *token)
 	SbxTarget target = {.unique_name = NAME, .launch_token = token};
 	Drive drive;
 
-	drive_start(&drive, sbx_kind_freestyle.destroy(freestyle_account(), &target, 60000));
+	drive_start(&drive,
+	            sbx_kind_freestyle.destroy(freestyle_account(), &target, 60000));
 	return drive;
 }
 
@@ -209,7 +210,8 @@ told_later(void)
 	fails(&drive, SBX_PHASE_NONE, 0, NULL, SBX_ALLOCATION_NONE, "if it is one");
 	drive_end(&drive);
 	target.unique_name = "Not-A-Slug";
-	drive_start(&drive, sbx_kind_freestyle.destroy(freestyle_account(), &target, 60000));
+	drive_start(&drive,
+	            sbx_kind_freestyle.destroy(freestyle_account(), &target, 60000));
 	fails(&drive, SBX_PHASE_NONE, 0, NULL, SBX_ALLOCATION_NONE,
 	      "a name that no slug can be made of");
 	drive_end(&drive);

@@ -133,8 +133,8 @@ static const Answer upload_answers[] = {
     RUNS, GONE, {200, "{\"statusCode\":0}"}, {204, ""}, {200, "{\"size\":5}"}};
 static const Answer download_answers[] = {RUNS, {200, "bytes"}};
 static const Answer missing_answers[] = {RUNS, GONE, RUNS};
-static const Answer destroy_answers[] = {GONE, {500, ""}, RUNS, LATER, {204, ""},
-                                         RUNS, GONE};
+static const Answer destroy_answers[] = {GONE,      {500, ""}, RUNS, LATER,
+                                         {204, ""}, RUNS,      GONE};
 
 static const Scenario scenarios[] = {
     SCENARIO("launch", make_launch, launch_answers),

@@ -25,8 +25,8 @@ uploading(const char *path)
 static Drive
 downloading(const char *path)
 {
-	return freestyle_opened(sbx_kind_freestyle.download(freestyle_account(),
-	                                                    &freestyle_target, path, 10));
+	return freestyle_opened(
+	    sbx_kind_freestyle.download(freestyle_account(), &freestyle_target, path, 10));
 }
 
 /* --- paths --------------------------------------------------------------------------- */
@@ -48,8 +48,8 @@ paths(void)
 	drive_end(&drive);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 	{
-		drive_start(&drive, sbx_kind_freestyle.download(
-		                        freestyle_account(), &freestyle_target, bad[i], 10));
+		drive_start(&drive, sbx_kind_freestyle.download(freestyle_account(),
+		                                                &freestyle_target, bad[i], 10));
 		fails(&drive, SBX_PHASE_NONE, 0, "INVALID_FILE_PATH", SBX_ALLOCATION_NONE,
 		      "must fire: \"%s\"", bad[i]);
 		drive_end(&drive);

@@ -56,15 +56,15 @@ gone(void)
 		const char *body;
 		SbxPhase phase;
 		const char *code;
-	} rows[] = {{404, "<html>", SBX_PHASE_REMOTE, NULL},
-	            {404, FREESTYLE_ERROR("ROUTE_NOT_FOUND"), SBX_PHASE_REMOTE,
-	             "ROUTE_NOT_FOUND"},
-	            {401, FREESTYLE_GONE, SBX_PHASE_REMOTE, "UNAUTHORIZED"},
-	            {403, FREESTYLE_GONE, SBX_PHASE_REMOTE, "FORBIDDEN"},
-	            {500, FREESTYLE_GONE, SBX_PHASE_REMOTE, NULL},
-	            {200, FREESTYLE_ROW("vm-2", "running", ""), SBX_PHASE_PROTOCOL, NULL},
-	            {200, "{\"id\":\"" FREESTYLE_ID "\"}", SBX_PHASE_PROTOCOL, NULL},
-	            {200, "<html>", SBX_PHASE_PROTOCOL, NULL}};
+	} rows[] = {
+	    {404, "<html>", SBX_PHASE_REMOTE, NULL},
+	    {404, FREESTYLE_ERROR("ROUTE_NOT_FOUND"), SBX_PHASE_REMOTE, "ROUTE_NOT_FOUND"},
+	    {401, FREESTYLE_GONE, SBX_PHASE_REMOTE, "UNAUTHORIZED"},
+	    {403, FREESTYLE_GONE, SBX_PHASE_REMOTE, "FORBIDDEN"},
+	    {500, FREESTYLE_GONE, SBX_PHASE_REMOTE, NULL},
+	    {200, FREESTYLE_ROW("vm-2", "running", ""), SBX_PHASE_PROTOCOL, NULL},
+	    {200, "{\"id\":\"" FREESTYLE_ID "\"}", SBX_PHASE_PROTOCOL, NULL},
+	    {200, "<html>", SBX_PHASE_PROTOCOL, NULL}};
 	Drive drive = getting();
 
 	drive_answer(&drive, 404, FREESTYLE_GONE);
@@ -228,8 +228,7 @@ unreadable(void)
 	"{\"id\":\"" id "\",\"state\":\"" state "\",\"resources\":{" sizes "}}"
 #define SIZES "\"cpu\":2,\"memory\":4096,\"storage\":16384"
 
-static Drive
-using(const char *body)
+static Drive using(const char *body)
 {
 	Drive drive;
 

@@ -97,7 +97,8 @@ start_refused(void)
 	pauses(&drive, 100, "too many requests: later");
 	drive_pause_over(&drive);
 	drive_answer(&drive, 200, FREESTYLE_DTO("paused"));
-	asks(&drive, "POST", FREESTYLE_VM "/start", "once more, when it is seen not to run");
+	asks(&drive, "POST", FREESTYLE_VM "/start",
+	     "once more, when it is seen not to run");
 	drive_end(&drive);
 }
 

@@ -68,7 +68,7 @@ sent(void)
 	is_text(sent_header(drive.op, "X-Freestyle-Background-After-Secs"), "5",
 	        "it may be answered later");
 	is_freestyle_key_kept(&drive, "run");
-	is_number(drive.op->request.timeout_ms, 40000, "its answer has time");
+	is_number(drive.op->request.timeout_ms, 25000, "its answer has time");
 	drive_end(&drive);
 }
 
@@ -79,13 +79,11 @@ times(void)
 	{
 		int64_t script_ms;
 		const char *sent;
-	} rows[] = {{1, "\"timeoutMs\":5001}"},
-	            {294999, "\"timeoutMs\":299999}"},
-	            {296000, "\"timeoutMs\":300000}"},
-	            {300000, "\"timeoutMs\":300000}"},
-	            {300001, "\"timeoutMs\":305001}"},
-	            {86400000, "\"timeoutMs\":86400000}"},
-	            {0, "\"timeoutMs\":1805000}"}};
+	} rows[] = {
+	    {1, "\"timeoutMs\":5001}"},        {294999, "\"timeoutMs\":299999}"},
+	    {296000, "\"timeoutMs\":300000}"}, {300000, "\"timeoutMs\":300000}"},
+	    {300001, "\"timeoutMs\":305001}"}, {86400000, "\"timeoutMs\":86400000}"},
+	    {0, "\"timeoutMs\":1805000}"}};
 	SbxRunInput input = plain_run("x");
 	Drive drive;
 
@@ -214,8 +212,8 @@ truncated(void)
 	Drive drive;
 
 	input.max_stream = 3;
-	drive = freestyle_opened(sbx_kind_freestyle.run_script(freestyle_account(),
-	                                                       &freestyle_target, &input));
+	drive = freestyle_opened(
+	    sbx_kind_freestyle.run_script(freestyle_account(), &freestyle_target, &input));
 	ok(sends(&drive, "head -c 4"), "one byte more than is wanted shows a cut");
 	drive_answer(&drive, 200, "{\"stdout\":\"abcd\",\"statusCode\":0}");
 	result = drive.op->result;
@@ -237,8 +235,8 @@ killed(Drive drive, const char *name, SbxPhase phase, int status, const char *co
 		drive_answer(&drive, 200, "{\"statusCode\":0}");
 	else
 		drive_answer(&drive, 200, "{\"statusCode\":1}");
-	fails(&drive, phase, status, code_when_confirmed != NULL ? code_when_confirmed : code,
-	      NONE, "%s", name);
+	fails(&drive, phase, status,
+	      code_when_confirmed != NULL ? code_when_confirmed : code, NONE, "%s", name);
 	drive_end(&drive);
 }
 
@@ -274,8 +272,8 @@ lost(void)
 	killed(answered(200, "<html>"), "a page", SBX_PHASE_PROTOCOL, 200, NULL, NULL);
 	killed(answered(200, "{\"statusCode\":\"0\"}"), "a code that is a text",
 	       SBX_PHASE_PROTOCOL, 200, NULL, NULL);
-	killed(unanswered(SBX_PHASE_RECEIVE, false), "no answer", SBX_PHASE_RECEIVE, 0, NULL,
-	       NULL);
+	killed(unanswered(SBX_PHASE_RECEIVE, false), "no answer", SBX_PHASE_RECEIVE, 0,
+	       NULL, NULL);
 	killed(unanswered(SBX_PHASE_RECEIVE, true), "no answer in time, not killed",
 	       SBX_PHASE_RECEIVE, 0, "TIMEOUT_NOT_KILLED", NULL);
 	killed(unanswered(SBX_PHASE_RECEIVE, true), "no answer in time, killed",

@@ -195,7 +195,8 @@ static Drive
 send_large(size_t length)
 {
 	char *bytes = calloc(length, 1);
-	Drive drive = uploading(length > 8 << 20 ? "/tmp/big" : "/tmp/eight", bytes, length);
+	Drive drive =
+	    uploading(length > 8 << 20 ? "/tmp/big" : "/tmp/eight", bytes, length);
 
 	free(bytes);
 	return drive;
@@ -372,7 +373,8 @@ static const struct
      "/v5/vms?limit=100&offset=0&metadata=sbx-router-id%3A" FREESTYLE_SLUG
      "%2Csbx-router-db%3Adb1",
      NULL, "there is nothing but labels to look for"},
-    {"list.filter.odd", send_list_odd, PAGE, NULL, "what has no escape is looked at here"},
+    {"list.filter.odd", send_list_odd, PAGE, NULL,
+     "what has no escape is looked at here"},
     {"list.slug", NULL, NULL, NULL, "a slug is as good as an id"},
     {"list.paged (1 of 2)", send_list, PAGE, NULL, "a page has 100 rows"},
     {"list.paged (2 of 2)", send_list_next, "/v5/vms?limit=100&offset=1", NULL,
@@ -498,8 +500,8 @@ compare_headers(const char *name, const SbxOp *op, const json_t *recorded)
 	        "%s: authorization as recorded", name);
 	is_text(sent_header(op, "content-type"), sbx_json_string(headers, "content-type"),
 	        "%s: media type as recorded", name);
-	is_text(sent_header(op, later),
-	        takes_time ? sbx_json_string(headers, later) : NULL, "%s: later", name);
+	is_text(sent_header(op, later), takes_time ? sbx_json_string(headers, later) : NULL,
+	        "%s: later", name);
 }
 
 static void
@@ -526,8 +528,8 @@ compare(size_t row, const json_t *recorded)
 		body = strndup(request->body, request->body_length);
 	compare_part(row, "body", body, sbx_json_string(recorded, "body"), rows[row].body);
 	if (sbx_json_string(recorded, "base64") != NULL)
-		ok(request->body != NULL &&
-		       (request->body_length == 0 || memcmp(request->body, "\0\1\2\377", 4) == 0),
+		ok(request->body != NULL && (request->body_length == 0 ||
+		                             memcmp(request->body, "\0\1\2\377", 4) == 0),
 		   "%s: bytes as recorded", name);
 	if (sbx_json_integer(recorded, "omittedBytes", &omitted))
 		ok(request->body != NULL, "%s: has bytes", name);

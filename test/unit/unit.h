@@ -324,11 +324,11 @@ extern void is_agent37_key_kept(const Drive *drive, const char *name);
 
 /* A description of a machine in a state, with members of its own. */
 #define FREESTYLE_ROW(id, state, more)                                                 \
-	"{\"id\":\"" id "\",\"state\":\"" state "\",\"slug\":\"" FREESTYLE_SLUG           \
-	"\",\"resources\":{\"cpu\":4,\"memory\":8192,\"storage\":32768},"                 \
-	"\"metadata\":{\"sbx-router-id\":\"" NAME                                           \
+	"{\"id\":\"" id "\",\"state\":\"" state "\",\"slug\":\"" FREESTYLE_SLUG            \
+	"\",\"resources\":{\"cpu\":4,\"memory\":8192,\"storage\":32768},"                  \
+	"\"metadata\":{\"sbx-router-id\":\"" NAME                                          \
 	"\",\"k\":\"v\"},\"createdAt\":\"2026-09-20T10:00:00Z\"" more "}"
-#define FREESTYLE_DTO(state) FREESTYLE_ROW(FREESTYLE_ID, state, "")
+#define FREESTYLE_DTO(state)        FREESTYLE_ROW(FREESTYLE_ID, state, "")
 #define FREESTYLE_LIST(rows, total) "{\"vms\":[" rows "],\"totalCount\":" total "}"
 
 #define FREESTYLE_ERROR(code) "{\"code\":\"" code "\",\"message\":\"203.0.113.9 said\"}"

@@ -45,8 +45,8 @@ freestyle_running(const char *command)
 {
 	SbxRunInput input = plain_run(command);
 
-	return freestyle_opened(sbx_kind_freestyle.run_script(freestyle_account(),
-	                                                      &freestyle_target, &input));
+	return freestyle_opened(
+	    sbx_kind_freestyle.run_script(freestyle_account(), &freestyle_target, &input));
 }
 
 void
