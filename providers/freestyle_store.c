@@ -18,6 +18,9 @@
 #define FREESTYLE_PIECE_TRIES    5
 #define FREESTYLE_PIECE_PAUSE_MS 500
 
+/* What the machine gets to make directories; it takes milliseconds. */
+#define FREESTYLE_PARENTS_MS (30 * 1000)
+
 static SbxStep freestyle_store_written;
 static SbxStep freestyle_store_made_parents;
 static SbxStep freestyle_store_look;
@@ -82,7 +85,7 @@ freestyle_parents_body(SbxOp *op, const char *path)
 	const char *printed = NULL;
 
 	if (text != NULL && json_object_set_new(body, "command", json_string(text)) == 0 &&
-	    json_object_set_new(body, "timeoutMs", json_integer(30000)) == 0)
+	    json_object_set_new(body, "timeoutMs", json_integer(FREESTYLE_PARENTS_MS)) == 0)
 		printed = sbx_json_print(&op->arena, body);
 	json_decref(body);
 	return printed;
