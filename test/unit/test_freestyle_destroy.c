@@ -217,6 +217,44 @@ told_later(void)
 	drive_end(&drive);
 }
 
+/* Prepared before the launch, used in an abort callback. */
+static void
+one_block(void)
+{
+	Drive drive = deleting();
+	const void *block = drive.op->arena.blocks;
+
+	for (int i = 0; i < 200; i++)
+	{
+		drive_answer(&drive, 409, FREESTYLE_ERROR("CONFLICT"));
+		drive_pause_over(&drive);
+	}
+	ok(drive.op->arena.blocks == block, "however long it takes, one block is enough");
+	drive_end(&drive);
+	drive = looking_up(NULL);
+	block = drive.op->arena.blocks;
+	for (int i = 0; i < 200; i++)
+	{
+		drive_answer(&drive, 404, FREESTYLE_GONE);
+		drive_pause_over(&drive);
+	}
+	ok(drive.op->arena.blocks == block, "also when looking up");
+	drive_end(&drive);
+	drive = deleting();
+	block = drive.op->arena.blocks;
+	for (int i = 0; i < 40; i++)
+	{
+		drive_answer(&drive, 202, FREESTYLE_LATER);
+		drive_pause_over(&drive);
+		drive_headed(&drive, 409, FREESTYLE_OF, FREESTYLE_ERROR("CONFLICT"));
+		drive_pause_over(&drive);
+	}
+	asks(&drive, "DELETE", FREESTYLE_VM, "later, and later");
+	ok(drive.op->arena.blocks == block,
+	   "also for as many answers that come later as there is time for");
+	drive_end(&drive);
+}
+
 void
 test_freestyle_destroy(void)
 {
@@ -226,4 +264,5 @@ test_freestyle_destroy(void)
 	by_slug();
 	whose();
 	told_later();
+	one_block();
 }
