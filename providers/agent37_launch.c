@@ -18,16 +18,6 @@
 
 /* --- what it is asked for --------------------------------------------------- */
 
-static size_t
-agent37_characters(const char *text)
-{
-	size_t count = 0;
-
-	for (; *text != '\0'; text++)
-		count += ((unsigned char) *text & 0xC0) != 0x80;
-	return count;
-}
-
 static bool
 agent37_is_reserved(const char *name)
 {
@@ -55,7 +45,7 @@ agent37_valid_env(const SbxPair *env, int count)
 		if (*key < 'A' || *key > 'Z' ||
 		    key[strspn(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] != '\0' ||
 		    agent37_is_reserved(key) ||
-		    agent37_characters(env[i].value) > AGENT37_ENV_VALUE_MAX)
+		    sbx_steps_count_characters(env[i].value) > AGENT37_ENV_VALUE_MAX)
 			return false;
 	}
 	return count <= AGENT37_ENV_MAX;

@@ -122,6 +122,11 @@ extern SbxOpWant sbx_freestyle_call(SbxOp *op, const char *method, const char *u
 
 extern SbxOpWant sbx_freestyle_look(SbxOp *op, SbxStep *answer);
 
+/* The body of a command; NULL = the text is no UTF-8, or no memory. */
+extern const char *
+sbx_freestyle_exec_body(SbxOp *op, const char *text, int64_t command_ms);
+extern SbxOpWant sbx_freestyle_exec(SbxOp *op, const char *body, SbxStep *answer);
+
 /* --- refusals (freestyle_error.c) ------------------------------------------- */
 
 typedef struct SbxFreestyleRefusal

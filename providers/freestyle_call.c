@@ -177,6 +177,29 @@ sbx_freestyle_look(SbxOp *op, SbxStep *answer)
 	return sbx_freestyle_send(op, "GET", state->vm_url, NULL, answer);
 }
 
+/* The time is always said: it is 30 s else. */
+const char *
+sbx_freestyle_exec_body(SbxOp *op, const char *text, int64_t command_ms)
+{
+	json_t *body = sbx_json_new_object();
+	const char *printed = NULL;
+
+	if (text != NULL && json_object_set_new(body, "command", json_string(text)) == 0 &&
+	    json_object_set_new(body, "timeoutMs", json_integer(command_ms)) == 0)
+		printed = sbx_json_print(&op->arena, body);
+	json_decref(body);
+	return printed;
+}
+
+SbxOpWant
+sbx_freestyle_exec(SbxOp *op, const char *body, SbxStep *answer)
+{
+	SbxFreestyleState *state = op->state;
+	const char *url = sbx_arena_printf(&op->arena, "%s/exec-await", state->vm_url);
+
+	return sbx_freestyle_call(op, "POST", url, body, answer);
+}
+
 /* --- where the real answer is ----------------------------------------------- */
 
 /* What follows "<scheme>://<host>"; the text itself when it does not begin so. */

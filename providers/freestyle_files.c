@@ -31,23 +31,12 @@ static SbxStep freestyle_download_start;
 static SbxStep freestyle_download_send;
 static SbxStep freestyle_download_answered;
 
-/* The provider refuses a part "..", so does this. */
+/* The provider refuses a part "..", too. */
 static bool
 freestyle_is_file_path(const char *path)
 {
-	const char *name = path;
-	size_t length = 0;
-	bool is_name = false;
-
-	for (; *name != '\0'; name += length)
-	{
-		name += strspn(name, "/");
-		length = strcspn(name, "/");
-		if (length == 2 && name[0] == '.' && name[1] == '.')
-			return false;
-		is_name = length > 0 && !(length == 1 && name[0] == '.');
-	}
-	return is_name && strlen(path) <= FREESTYLE_PATH_MAX && sbx_steps_is_utf8(path);
+	return sbx_steps_is_file_path(path) && strlen(path) <= FREESTYLE_PATH_MAX &&
+	       sbx_steps_is_utf8(path);
 }
 
 static SbxOpWant
@@ -170,7 +159,6 @@ freestyle_download_answered(SbxOp *op)
 {
 	SbxFreestyleTransfer *transfer = op->state;
 	SbxFileContent *content;
-	char *bytes;
 
 	if (op->response.too_large ||
 	    (op->response.status == 200 && op->response.body_length > transfer->max_bytes))
@@ -179,12 +167,7 @@ freestyle_download_answered(SbxOp *op)
 		return sbx_freestyle_file_refused(op, true);
 	if (!freestyle_is_content(op))
 		return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
-	content = sbx_arena_alloc(&op->arena, sizeof(*content));
-	bytes = sbx_arena_alloc(&op->arena, op->response.body_length + 1);
-	if (content == NULL || bytes == NULL)
-		return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
-	memcpy(bytes, op->response.body, op->response.body_length);
-	content->bytes = bytes;
-	content->length = op->response.body_length;
-	return sbx_op_succeed(op, content);
+	content = sbx_steps_file_content(op);
+	return content != NULL ? sbx_op_succeed(op, content)
+	                       : sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
 }

@@ -33,21 +33,11 @@ static SbxStep freestyle_launch_looked_up;
 
 /* --- what it is asked for --------------------------------------------------- */
 
-static size_t
-freestyle_characters(const char *text)
-{
-	size_t count = 0;
-
-	for (; *text != '\0'; text++)
-		count += ((unsigned char) *text & 0xC0) != 0x80;
-	return count;
-}
-
 static bool
 freestyle_is_short(const SbxPair *label)
 {
-	return freestyle_characters(label->key) <= FREESTYLE_LABEL_MAX &&
-	       freestyle_characters(label->value) <= FREESTYLE_LABEL_MAX;
+	return sbx_steps_count_characters(label->key) <= FREESTYLE_LABEL_MAX &&
+	       sbx_steps_count_characters(label->value) <= FREESTYLE_LABEL_MAX;
 }
 
 /*

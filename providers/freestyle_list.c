@@ -193,21 +193,6 @@ typedef struct SbxFreestyleFind
 	SbxFindResult result;
 } SbxFreestyleFind;
 
-static bool
-freestyle_has_labels(const SbxFreestyleFind *find, const json_t *vm)
-{
-	const json_t *metadata = json_object_get(vm, "metadata");
-
-	for (int i = 0; i < find->label_count; i++)
-	{
-		const char *value = sbx_json_string(metadata, find->labels[i].key);
-
-		if (value == NULL || strcmp(value, find->labels[i].value) != 0)
-			return false;
-	}
-	return true;
-}
-
 /* The provider's filter is looked at once more: it may understand it otherwise. */
 static bool
 freestyle_find_take(SbxOp *op, const char *id, const json_t *vm)
@@ -215,7 +200,8 @@ freestyle_find_take(SbxOp *op, const char *id, const json_t *vm)
 	SbxFreestyleFind *find = op->state;
 
 	(void) id;
-	return !freestyle_has_labels(find, vm) ||
+	return !sbx_steps_has_labels(json_object_get(vm, "metadata"), find->labels,
+	                             find->label_count) ||
 	       sbx_steps_add_found(op, &find->found, sbx_freestyle_facts(op, vm));
 }
 
@@ -275,13 +261,7 @@ sbx_freestyle_find(const SbxAccount *account, const SbxPair *labels, int label_c
 	freestyle_list_prepare(op, freestyle_find_take, freestyle_find_forget,
 	                       freestyle_find_listed);
 	find->list.filter = freestyle_find_filter(op, labels, label_count);
-	find->labels =
-	    sbx_arena_alloc(&op->arena, ((size_t) label_count + 1) * sizeof(SbxPair));
-	for (int i = 0; i < label_count && find->labels != NULL; i++)
-	{
-		find->labels[i].key = sbx_arena_strdup(&op->arena, labels[i].key);
-		find->labels[i].value = sbx_arena_strdup(&op->arena, labels[i].value);
-	}
+	find->labels = sbx_steps_copy_pairs(op, labels, label_count);
 	find->label_count = label_count;
 	return sbx_steps_made(op);
 }

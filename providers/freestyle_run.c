@@ -58,20 +58,6 @@ freestyle_command_ms(int64_t script_ms)
 	           : limit;
 }
 
-/* NULL = the text is no UTF-8, or no memory.  The time is always said: it is 30 s else. */
-static const char *
-freestyle_exec_body(SbxOp *op, const char *text, int64_t command_ms)
-{
-	json_t *body = sbx_json_new_object();
-	const char *printed = NULL;
-
-	if (text != NULL && json_object_set_new(body, "command", json_string(text)) == 0 &&
-	    json_object_set_new(body, "timeoutMs", json_integer(command_ms)) == 0)
-		printed = sbx_json_print(&op->arena, body);
-	json_decref(body);
-	return printed;
-}
-
 /* The texts, as far as there is memory for them. */
 static void
 freestyle_run_write(SbxOp *op, const SbxRunInput *given, int64_t script_ms)
@@ -95,8 +81,8 @@ freestyle_run_write(SbxOp *op, const SbxRunInput *given, int64_t script_ms)
 		file->stored = freestyle_run_execute;
 		text = sbx_script_source_text(&op->arena, run->run_id);
 	}
-	run->body = freestyle_exec_body(op, text, run->command_ms);
-	run->kill_body = freestyle_exec_body(
+	run->body = sbx_freestyle_exec_body(op, text, run->command_ms);
+	run->kill_body = sbx_freestyle_exec_body(
 	    op, sbx_script_kill_text(&op->arena, run->run_id), FREESTYLE_KILL_MS);
 }
 
@@ -142,21 +128,12 @@ freestyle_run_opened(SbxOp *op)
 	                                     : freestyle_run_execute(op);
 }
 
-static SbxOpWant
-freestyle_exec(SbxOp *op, const char *body, SbxStep *answer)
-{
-	SbxFreestyleState *state = op->state;
-	const char *url = sbx_arena_printf(&op->arena, "%s/exec-await", state->vm_url);
-
-	return sbx_freestyle_call(op, "POST", url, body, answer);
-}
-
 /* Two streams, of which a control byte takes six in JSON. */
 static SbxOpWant
 freestyle_run_execute(SbxOp *op)
 {
 	SbxFreestyleRun *run = op->state;
-	SbxOpWant want = freestyle_exec(op, run->body, freestyle_run_executed);
+	SbxOpWant want = sbx_freestyle_exec(op, run->body, freestyle_run_executed);
 
 	op->request.timeout_ms = run->command_ms + FREESTYLE_ANSWER_EXTRA_MS;
 	op->request.max_response = SIZE_MAX;
@@ -210,7 +187,7 @@ freestyle_run_kill(SbxOp *op)
 	SbxOpWant want;
 
 	run->writer.state.steps.tidying = true;
-	want = freestyle_exec(op, run->kill_body, freestyle_run_killed);
+	want = sbx_freestyle_exec(op, run->kill_body, freestyle_run_killed);
 	op->request.repeatable = true;
 	op->request.timeout_ms = FREESTYLE_KILL_MS;
 	return want;

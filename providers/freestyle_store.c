@@ -79,16 +79,11 @@ freestyle_parents_body(SbxOp *op, const char *path)
 	const char *slash = strrchr(path, '/');
 	const char *directory =
 	    sbx_arena_strndup(&op->arena, path, (size_t) (slash - path) + 1);
-	const char *text =
-	    directory == NULL ? NULL : sbx_script_directory_text(&op->arena, directory);
-	json_t *body = sbx_json_new_object();
-	const char *printed = NULL;
 
-	if (text != NULL && json_object_set_new(body, "command", json_string(text)) == 0 &&
-	    json_object_set_new(body, "timeoutMs", json_integer(FREESTYLE_PARENTS_MS)) == 0)
-		printed = sbx_json_print(&op->arena, body);
-	json_decref(body);
-	return printed;
+	return directory == NULL ? NULL
+	                         : sbx_freestyle_exec_body(
+	                               op, sbx_script_directory_text(&op->arena, directory),
+	                               FREESTYLE_PARENTS_MS);
 }
 
 /*
@@ -99,7 +94,6 @@ static SbxOpWant
 freestyle_store_refused(SbxOp *op)
 {
 	SbxFreestyleWriter *writer = op->state;
-	SbxFreestyleState *state = &writer->state;
 	int status = op->response.status;
 	const char *body;
 
@@ -110,9 +104,7 @@ freestyle_store_refused(SbxOp *op)
 	body = freestyle_parents_body(op, writer->file.path);
 	if (body == NULL)
 		return sbx_freestyle_file_refused(op, false);
-	return sbx_freestyle_call(
-	    op, "POST", sbx_arena_printf(&op->arena, "%s/exec-await", state->vm_url), body,
-	    freestyle_store_made_parents);
+	return sbx_freestyle_exec(op, body, freestyle_store_made_parents);
 }
 
 /* What could not be made is told by the write that follows. */

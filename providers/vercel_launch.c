@@ -68,16 +68,6 @@ sbx_vercel_launch(const SbxAccount *account, const SbxLaunchInput *input)
 
 /* --- the body ------------------------------------------------------------- */
 
-static size_t
-vercel_count_characters(const char *text)
-{
-	size_t count = 0;
-
-	for (; *text != '\0'; text++)
-		count += ((unsigned char) *text & 0xC0) != 0x80;
-	return count;
-}
-
 /* A tag is looked for as "key:value", so a key has no colon. */
 static bool
 vercel_valid_tags(const SbxLaunchInput *input)
@@ -89,7 +79,7 @@ vercel_valid_tags(const SbxLaunchInput *input)
 		const SbxPair *tag = &input->labels[i];
 
 		if (*tag->key == '\0' || strchr(tag->key, ':') != NULL ||
-		    vercel_count_characters(tag->value) > VERCEL_TAG_CHARACTERS)
+		    sbx_steps_count_characters(tag->value) > VERCEL_TAG_CHARACTERS)
 			return false;
 	}
 	return true;
