@@ -121,6 +121,18 @@ OBJS = \
 	providers/agent37_run.o \
 	providers/agent37_files.o \
 	providers/agent37_destroy.o \
+	providers/freestyle.o \
+	providers/freestyle_call.o \
+	providers/freestyle_error.o \
+	providers/freestyle_vm.o \
+	providers/freestyle_launch.o \
+	providers/freestyle_look.o \
+	providers/freestyle_list.o \
+	providers/freestyle_power.o \
+	providers/freestyle_run.o \
+	providers/freestyle_store.o \
+	providers/freestyle_files.o \
+	providers/freestyle_destroy.o \
 	providers/daytona.o \
 	providers/daytona_toolbox.o \
 	providers/daytona_launch.o \

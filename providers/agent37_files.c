@@ -160,7 +160,6 @@ agent37_download_answered(SbxOp *op)
 {
 	SbxAgent37File *file = op->state;
 	SbxFileContent *content;
-	char *bytes;
 
 	if (op->response.too_large ||
 	    (op->response.status == 200 && op->response.body_length > file->max_bytes))
@@ -169,12 +168,7 @@ agent37_download_answered(SbxOp *op)
 		return sbx_agent37_file_refused(op, agent37_download_send);
 	if (!agent37_is_attachment(op))
 		return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, "NO_FILE_SERVICE");
-	content = sbx_arena_alloc(&op->arena, sizeof(*content));
-	bytes = sbx_arena_alloc(&op->arena, op->response.body_length + 1);
-	if (content == NULL || bytes == NULL)
-		return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
-	memcpy(bytes, op->response.body, op->response.body_length);
-	content->bytes = bytes;
-	content->length = op->response.body_length;
-	return sbx_op_succeed(op, content);
+	content = sbx_steps_file_content(op);
+	return content != NULL ? sbx_op_succeed(op, content)
+	                       : sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
 }

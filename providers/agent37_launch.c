@@ -17,16 +17,6 @@
 
 /* --- what it is asked for --------------------------------------------------- */
 
-static size_t
-agent37_characters(const char *text)
-{
-	size_t count = 0;
-
-	for (; *text != '\0'; text++)
-		count += ((unsigned char) *text & 0xC0) != 0x80;
-	return count;
-}
-
 static bool
 agent37_is_reserved(const char *name)
 {
@@ -50,7 +40,7 @@ sbx_agent37_carries_variable(const char *name, const char *value)
 	return *name >= 'A' && *name <= 'Z' &&
 	       name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == '\0' &&
 	       !agent37_is_reserved(name) &&
-	       agent37_characters(value) <= AGENT37_ENV_VALUE_MAX;
+	       sbx_steps_count_characters(value) <= AGENT37_ENV_VALUE_MAX;
 }
 
 static bool

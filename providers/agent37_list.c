@@ -78,27 +78,13 @@ typedef struct SbxAgent37Find
 } SbxAgent37Find;
 
 static bool
-agent37_has_labels(const SbxAgent37Find *find, const json_t *instance)
-{
-	const json_t *metadata = json_object_get(instance, "metadata");
-
-	for (int i = 0; i < find->label_count; i++)
-	{
-		const char *value = sbx_json_string(metadata, find->labels[i].key);
-
-		if (value == NULL || strcmp(value, find->labels[i].value) != 0)
-			return false;
-	}
-	return true;
-}
-
-static bool
 agent37_find_take(SbxOp *op, const char *id, const json_t *instance)
 {
 	SbxAgent37Find *find = op->state;
 
 	(void) id;
-	return !agent37_has_labels(find, instance) ||
+	return !sbx_steps_has_labels(json_object_get(instance, "metadata"), find->labels,
+	                             find->label_count) ||
 	       sbx_steps_add_found(op, &find->found, sbx_agent37_facts(op, instance));
 }
 
@@ -123,13 +109,7 @@ sbx_agent37_find(const SbxAccount *account, const SbxPair *labels, int label_cou
 		return NULL;
 	find = op->state;
 	agent37_list_prepare(op, agent37_find_take, agent37_find_listed);
-	find->labels =
-	    sbx_arena_alloc(&op->arena, (size_t) (label_count + 1) * sizeof(SbxPair));
-	for (int i = 0; i < label_count && find->labels != NULL; i++)
-	{
-		find->labels[i].key = sbx_arena_strdup(&op->arena, labels[i].key);
-		find->labels[i].value = sbx_arena_strdup(&op->arena, labels[i].value);
-	}
+	find->labels = sbx_steps_copy_pairs(op, labels, label_count);
 	find->label_count = label_count;
 	return sbx_steps_made(op);
 }

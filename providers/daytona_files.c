@@ -335,19 +335,13 @@ daytona_download_answered(SbxOp *op)
 {
 	SbxDaytonaFile *file = op->state;
 	SbxFileContent *content;
-	char *bytes;
 
 	if (op->response.too_large ||
 	    (op->response.status == 200 && op->response.body_length > file->max_bytes))
 		return sbx_steps_fail_response(op, "FILE_TOO_LARGE");
 	if (op->response.status != 200)
 		return sbx_daytona_fail_in_toolbox(op, daytona_file_code(op));
-	content = sbx_arena_alloc(&op->arena, sizeof(*content));
-	bytes = sbx_arena_alloc(&op->arena, op->response.body_length + 1);
-	if (content == NULL || bytes == NULL)
-		return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
-	memcpy(bytes, op->response.body, op->response.body_length);
-	content->bytes = bytes;
-	content->length = op->response.body_length;
-	return sbx_op_succeed(op, content);
+	content = sbx_steps_file_content(op);
+	return content != NULL ? sbx_op_succeed(op, content)
+	                       : sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
 }

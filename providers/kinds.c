@@ -6,9 +6,13 @@
 
 #include "providers/provider.h"
 
-const SbxProviderKind *const sbx_provider_kinds[] = {
-    &sbx_kind_daytona, &sbx_kind_e2b,          &sbx_kind_vercel,
-    &sbx_kind_agent37, &sbx_kind_microsandbox, NULL};
+const SbxProviderKind *const sbx_provider_kinds[] = {&sbx_kind_daytona,
+                                                     &sbx_kind_e2b,
+                                                     &sbx_kind_vercel,
+                                                     &sbx_kind_agent37,
+                                                     &sbx_kind_freestyle,
+                                                     &sbx_kind_microsandbox,
+                                                     NULL};
 
 const SbxProviderKind *
 sbx_provider_kind_find(const char *name)

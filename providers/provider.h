@@ -378,6 +378,7 @@ extern const SbxProviderKind sbx_kind_daytona;
 extern const SbxProviderKind sbx_kind_e2b;
 extern const SbxProviderKind sbx_kind_vercel;
 extern const SbxProviderKind sbx_kind_agent37;
+extern const SbxProviderKind sbx_kind_freestyle;
 extern const SbxProviderKind sbx_kind_microsandbox;
 
 #endif /* SBX_PROVIDER_H */

@@ -544,6 +544,21 @@ sbx_script_log_text(SbxArena *arena, const char *run_id, const char *fingerprint
 }
 
 const char *
+sbx_script_directory_text(SbxArena *arena, const char *path)
+{
+	ScriptText text = {0};
+
+	for (int pass = 0; pass < 2; pass++)
+	{
+		script_add(&text, "mkdir -p -- ");
+		script_add_quoted(&text, path, strlen(path), NULL);
+		if (pass == 0 && !script_start_over(&text, arena))
+			return NULL;
+	}
+	return text.bytes;
+}
+
+const char *
 sbx_script_count_text(SbxArena *arena, const char *path, size_t length)
 {
 	ScriptText text = {0};

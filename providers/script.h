@@ -142,6 +142,9 @@ extern const char *
 sbx_script_log_text(SbxArena *arena, const char *run_id, const char *fingerprint,
                     bool of_errors, size_t maximum);
 
+/* Makes a directory, with those that lead there; one that is there is fine. */
+extern const char *sbx_script_directory_text(SbxArena *arena, const char *path);
+
 /* Succeeds if there is a file of that many bytes. */
 extern const char *
 sbx_script_count_text(SbxArena *arena, const char *path, size_t length);

@@ -314,6 +314,16 @@ sbx_steps_valid_id(const char *id)
 	return length <= SBX_SANDBOX_ID_MAX && strspn(id, SBX_NAME_BYTES) == length;
 }
 
+size_t
+sbx_steps_count_characters(const char *text)
+{
+	size_t count = 0;
+
+	for (; *text != '\0'; text++)
+		count += ((unsigned char) *text & 0xC0) != 0x80;
+	return count;
+}
+
 json_t *
 sbx_steps_json_pairs(const SbxPair *pairs, int count)
 {
@@ -342,6 +352,33 @@ sbx_steps_owner(const json_t *labels, const char *unique_name, const char *launc
 	return token != NULL && launch_token != NULL && strcmp(token, launch_token) == 0
 	           ? SBX_OWNER_OURS
 	           : SBX_OWNER_ANOTHER;
+}
+
+bool
+sbx_steps_has_labels(const json_t *object, const SbxPair *labels, int label_count)
+{
+	for (int i = 0; i < label_count; i++)
+	{
+		const char *value = sbx_json_string(object, labels[i].key);
+
+		if (value == NULL || strcmp(value, labels[i].value) != 0)
+			return false;
+	}
+	return true;
+}
+
+SbxPair *
+sbx_steps_copy_pairs(SbxOp *op, const SbxPair *pairs, int count)
+{
+	SbxPair *copies =
+	    sbx_arena_alloc(&op->arena, ((size_t) count + 1) * sizeof(SbxPair));
+
+	for (int i = 0; i < count && copies != NULL; i++)
+	{
+		copies[i].key = sbx_arena_strdup(&op->arena, pairs[i].key);
+		copies[i].value = sbx_arena_strdup(&op->arena, pairs[i].value);
+	}
+	return op->arena.out_of_memory ? NULL : copies;
 }
 
 const char *
@@ -388,6 +425,40 @@ sbx_steps_take_labels(SbxOp *op, const json_t *labels, SbxSandboxFacts *facts)
 		facts->label_count++;
 	}
 	return true;
+}
+
+/* --- files ---------------------------------------------------------------- */
+
+bool
+sbx_steps_is_file_path(const char *path)
+{
+	const char *name = path;
+	size_t length = 0;
+	bool is_name = false;
+
+	for (; *name != '\0'; name += length)
+	{
+		name += strspn(name, "/");
+		length = strcspn(name, "/");
+		if (length == 2 && name[0] == '.' && name[1] == '.')
+			return false;
+		is_name = length > 0 && !(length == 1 && name[0] == '.');
+	}
+	return is_name;
+}
+
+SbxFileContent *
+sbx_steps_file_content(SbxOp *op)
+{
+	SbxFileContent *content = sbx_arena_alloc(&op->arena, sizeof(*content));
+	char *bytes = sbx_arena_alloc(&op->arena, op->response.body_length + 1);
+
+	if (content == NULL || bytes == NULL)
+		return NULL;
+	memcpy(bytes, op->response.body, op->response.body_length);
+	content->bytes = bytes;
+	content->length = op->response.body_length;
+	return content;
 }
 
 /* --- listings ------------------------------------------------------------- */

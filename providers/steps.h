@@ -109,6 +109,9 @@ extern json_t *sbx_steps_object(const SbxOp *op, bool allow_nul);
  */
 extern bool sbx_steps_valid_id(const char *id);
 
+/* Of a text that is UTF-8. */
+extern size_t sbx_steps_count_characters(const char *text);
+
 /* NULL when a text is not UTF-8, or memory is short; the caller owns it. */
 extern json_t *sbx_steps_json_pairs(const SbxPair *pairs, int count);
 
@@ -126,6 +129,13 @@ typedef enum SbxOwner
 /* By its labels, an object of texts. */
 extern SbxOwner sbx_steps_owner(const json_t *labels, const char *unique_name,
                                 const char *launch_token);
+
+/* Does an object of texts have all of these? */
+extern bool
+sbx_steps_has_labels(const json_t *object, const SbxPair *labels, int label_count);
+
+/* A copy in the arena; NULL = no memory. */
+extern SbxPair *sbx_steps_copy_pairs(SbxOp *op, const SbxPair *pairs, int count);
 
 /* The labels as facts; false = no memory. */
 extern bool
@@ -181,6 +191,16 @@ extern const char *sbx_steps_cursor(SbxOp *op, const SbxPages *pages);
  * there is.
  */
 extern SbxOpWant sbx_steps_page_answered(SbxOp *op, SbxPages *pages);
+
+/* --- files ---------------------------------------------------------------- */
+
+/* Can it be that of a file?  None has a part "..", and it does not end with a directory. */
+extern bool sbx_steps_is_file_path(const char *path);
+
+/* The body of the answer as a result, SbxFileContent; NULL = no memory. */
+extern SbxFileContent *sbx_steps_file_content(SbxOp *op);
+
+/* --- odds and ends --------------------------------------------------------- */
 
 /* A base URL as it is put before paths, without the slash at its end; NULL = no memory. */
 extern const char *sbx_steps_base_url(SbxOp *op, const char *url);

@@ -42,28 +42,6 @@ vercel_absolute_path(SbxOp *op, const char *path)
 	                    : sbx_arena_printf(&op->arena, "%s/%s", state->home, path);
 }
 
-/*
- * Can it be that of a file?  An archive must not climb out of where it is extracted, so a
- * path with ".." is none, up or down.
- */
-static bool
-vercel_is_file_path(const char *path)
-{
-	const char *name = path;
-	size_t length = 0;
-	bool is_name = false;
-
-	for (; *name != '\0'; name += length)
-	{
-		name += strspn(name, "/");
-		length = strcspn(name, "/");
-		if (length == 2 && name[0] == '.' && name[1] == '.')
-			return false;
-		is_name = length > 0 && !(length == 1 && name[0] == '.');
-	}
-	return is_name;
-}
-
 static SbxOpWant
 vercel_file_refuse(SbxOp *op)
 {
@@ -125,7 +103,8 @@ sbx_vercel_upload(const SbxAccount *account, const SbxTarget *target,
 	path = vercel_absolute_path(op, input->path);
 	if (path == NULL)
 		return sbx_steps_made(op);
-	if (!vercel_is_file_path(path))
+	/* An archive must not climb out of where it is extracted. */
+	if (!sbx_steps_is_file_path(path))
 		file->state.steps.step = vercel_file_refuse;
 	else if (!sbx_vercel_pack(op, path, input->bytes, input->length, &file->archive))
 		file->state.steps.step = sbx_steps_refuse;
@@ -186,7 +165,7 @@ sbx_vercel_download(const SbxAccount *account, const SbxTarget *target,
 	json_decref(body);
 	if (file->body == NULL)
 		file->state.steps.step = sbx_steps_refuse;
-	if (!vercel_is_file_path(path))
+	if (!sbx_steps_is_file_path(path))
 		file->state.steps.step = vercel_file_refuse;
 	return sbx_steps_made(op);
 }
@@ -243,7 +222,6 @@ vercel_download_answered(SbxOp *op)
 {
 	SbxVercelFile *file = op->state;
 	SbxFileContent *content;
-	char *bytes;
 
 	if (op->response.too_large ||
 	    (op->response.status == 200 && op->response.body_length > file->max_bytes))
@@ -252,12 +230,7 @@ vercel_download_answered(SbxOp *op)
 		return vercel_fail_download(op);
 	if (!vercel_is_content(op))
 		return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
-	content = sbx_arena_alloc(&op->arena, sizeof(*content));
-	bytes = sbx_arena_alloc(&op->arena, op->response.body_length + 1);
-	if (content == NULL || bytes == NULL)
-		return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
-	memcpy(bytes, op->response.body, op->response.body_length);
-	content->bytes = bytes;
-	content->length = op->response.body_length;
-	return sbx_op_succeed(op, content);
+	content = sbx_steps_file_content(op);
+	return content != NULL ? sbx_op_succeed(op, content)
+	                       : sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
 }

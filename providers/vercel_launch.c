@@ -68,22 +68,12 @@ sbx_vercel_launch(const SbxAccount *account, const SbxLaunchInput *input)
 
 /* --- the body ------------------------------------------------------------- */
 
-static size_t
-vercel_count_characters(const char *text)
-{
-	size_t count = 0;
-
-	for (; *text != '\0'; text++)
-		count += ((unsigned char) *text & 0xC0) != 0x80;
-	return count;
-}
-
 /* A tag is looked for as "key:value", so a key has no colon. */
 bool
 sbx_vercel_carries_label(const char *key, const char *value)
 {
 	return *key != '\0' && strchr(key, ':') == NULL &&
-	       vercel_count_characters(value) <= VERCEL_TAG_CHARACTERS;
+	       sbx_steps_count_characters(value) <= VERCEL_TAG_CHARACTERS;
 }
 
 static bool

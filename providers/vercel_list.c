@@ -110,19 +110,6 @@ typedef struct SbxVercelFind
 	SbxFindResult result;
 } SbxVercelFind;
 
-static bool
-vercel_has_tags(const SbxVercelFind *find, const json_t *tags)
-{
-	for (int i = 0; i < find->label_count; i++)
-	{
-		const char *value = sbx_json_string(tags, find->labels[i].key);
-
-		if (value == NULL || strcmp(value, find->labels[i].value) != 0)
-			return false;
-	}
-	return true;
-}
-
 /* A project holds sandboxes that no router made: those are nobody's to find. */
 static bool
 vercel_find_take(SbxOp *op, const char *name, const json_t *item)
@@ -130,7 +117,8 @@ vercel_find_take(SbxOp *op, const char *name, const json_t *item)
 	SbxVercelFind *find = op->state;
 
 	if (!sbx_vercel_valid_name(name) ||
-	    !vercel_has_tags(find, json_object_get(item, "tags")))
+	    !sbx_steps_has_labels(json_object_get(item, "tags"), find->labels,
+	                          find->label_count))
 		return true;
 	return sbx_steps_add_found(
 	    op, &find->found,
@@ -191,14 +179,11 @@ vercel_copy_labels(SbxOp *op, const SbxPair *labels, int label_count)
 {
 	SbxVercelFind *find = op->state;
 
-	find->labels =
-	    sbx_arena_alloc(&op->arena, ((size_t) label_count + 1) * sizeof(SbxPair));
+	find->labels = sbx_steps_copy_pairs(op, labels, label_count);
 	if (find->labels == NULL)
 		return false;
 	for (int i = 0; i < label_count; i++)
 	{
-		find->labels[i].key = sbx_arena_strdup(&op->arena, labels[i].key);
-		find->labels[i].value = sbx_arena_strdup(&op->arena, labels[i].value);
 		if (!sbx_json_is_text(labels[i].key) || !sbx_json_is_text(labels[i].value))
 			return false;
 	}

@@ -146,7 +146,7 @@ sub expected
 # Two emulators: for cells that end at once, and for those that wait
 #
 
-my $sbx = SbxTest->new(conf => "max_connections = 200\nlog_statement = none\n");
+my $sbx = SbxTest->new(conf => "max_connections = 300\nlog_statement = none\n");
 my $cells = 0;
 my %side = (quick => $sbx, waiting => $sbx->beside);
 my %home;

@@ -10,14 +10,14 @@ use warnings;
 use Exporter 'import';
 use JSON::PP;
 
-our @EXPORT = qw(kinds kind_settings kind_credential kind_script kind_output kind_expected kind_knows kind_request register_kinds give_keys);
+our @EXPORT = qw(kinds kind_settings kind_credential kind_script kind_output kind_expected kind_knows kind_request kind_launch_env register_kinds give_keys);
 
 # settings: of a registration, for the address of an emulator.  long_life: those with which
 # a sandbox outlives any test.  keeps: those with which it outlives a stop.  credential: for a
 # key, where it is more than that.  script: the path, as a pattern, of the request that runs a
 # script.  requests: of operations, the emulator's names, where they are not its own.  output: bytes of it that arrive whole, if less than 1 MiB.  expected: of the fault
 # matrix, by "operation, fault" or "operation, group of faults", where this kind differs from
-# others; say why.
+# others; say why.  no_launch_env: a launch that gives an environment is refused.
 my %kind = (
 	agent37 => {
 		settings => sub { (apiUrl => "$_[0]/agent37", instanceUrl => "$_[0]/agent37-instance") },
@@ -65,6 +65,23 @@ my %kind = (
 			(map { ("$_, huge-header" => 'fails') } qw(run upload download)),
 		},
 	},
+	freestyle => {
+		settings => sub { (apiUrl => "$_[0]/freestyle") },
+		script => '*/exec-await',
+		no_launch_env => 1,
+		expected => {
+			# The answer to an upload is a status without a body.
+			'upload, cut' => 'works',
+			'upload, huge' => 'works',
+			'upload, huge-header' => 'fails',
+			'upload, hang-after-headers' => 'works',
+			'upload, slow' => 'works',
+
+			# The answer of a script has time to arrive, and its first text is the output.
+			'run, slow' => 'works',
+			'run, nul' => 'answers',
+		},
+	},
 	vercel => {
 		settings => sub { (apiUrl => "$_[0]/vercel") },
 		long_life => { timeoutSeconds => 7200 },
@@ -105,6 +122,9 @@ sub kind_credential
 
 sub kind_output { return $kind{ $_[0] }{output} // 1 << 20 }
 sub kind_script { return $kind{ $_[0] }{script} }
+
+# kind_launch_env(kind): can a launch give an environment?
+sub kind_launch_env { return !$kind{ $_[0] }{no_launch_env} }
 
 # kind_knows(session, kind, operation): does it have that operation at all?
 sub kind_knows

@@ -127,9 +127,10 @@ static const int statuses[] = {200, 201, 202, 204, 200, 200, 400, 401,
                                403, 404, 408, 409, 410, 412, 422, 429,
                                500, 502, 503, 504, 301, 307, 299, 599};
 
+/* Only the first three can come.  The last of them says whose the answer is. */
+#define STORED "X-Freestyle-Background-Request-Id: ri-1\r\n"
 static const char *const headers[] = {"", "Content-Type: application/json\r\n",
-                                      "Retry-After: 1\r\n",
-                                      "Content-Type: text/html\r\nX: y\r\n"};
+                                      ("Retry-After: 1\r\n" STORED)};
 
 /* A stream is taken as it comes; what is left afterwards is nothing. */
 static void
@@ -206,7 +207,7 @@ respond(Course *course)
 	}
 	response->status = status;
 	response->request_sent = true;
-	response->headers = headers[how >> 6 & 3];
+	response->headers = headers[how >> 6];
 	response->body = body;
 	response->body_length = length;
 	return (Exchange){status, true};
@@ -242,10 +243,21 @@ remember(Course *course, bool acted, Exchange exchange)
 	course->create_unknown = exchange.status == 0 || exchange.status < 300;
 }
 
+/* A create that was answered "later" can be refused later. */
+static void
+settle(Course *course, Exchange exchange)
+{
+	const char *sent = course->op->response.headers;
+
+	if (exchange.status >= 400 && exchange.status < 500 && strstr(sent, STORED) != NULL)
+		course->create_unknown = false;
+}
+
 static SbxOpWant
 exchange(Course *course)
 {
 	const SbxHttpRequest *request = &course->op->request;
+	bool asks_for_result = strstr(request->url, "/background-requests/") != NULL;
 	bool had_been_sent = course->script_sent;
 	bool acted;
 	Exchange answered;
@@ -257,6 +269,8 @@ exchange(Course *course)
 	fuzz_check(!acted || !had_been_sent, "%s: sent once more after it may have arrived",
 	           course->operation->name);
 	remember(course, acted, answered);
+	if (asks_for_result)
+		settle(course, answered);
 	course->pauses = 0;
 	return advance(course);
 }

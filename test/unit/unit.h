@@ -83,6 +83,17 @@ extern void test_vercel_files(void);
 extern void test_ndjson(void);
 extern void test_vercel_ready(void);
 extern void test_vercel_settings(void);
+extern void test_freestyle_wire(void);
+extern void test_freestyle_refusals(void);
+extern void test_freestyle_launch(void);
+extern void test_freestyle_background(void);
+extern void test_freestyle_look(void);
+extern void test_freestyle_power(void);
+extern void test_freestyle_run(void);
+extern void test_freestyle_files(void);
+extern void test_freestyle_destroy(void);
+extern void test_freestyle_traps(void);
+extern void test_freestyle_exhaustion(void);
 extern void test_usage(void);
 extern void test_exhaustion(void);
 
@@ -314,6 +325,48 @@ extern Drive agent37_running(const SbxRunInput *input);
 
 /* The key goes to its plane in that one's header only: tests. */
 extern void is_agent37_key_kept(const Drive *drive, const char *name);
+
+/* --- Freestyle fixtures (unit_freestyle.c) --------------------------------- */
+
+#define FREESTYLE_API     "https://api.freestyle.sh"
+#define FREESTYLE_ID      "vm-0123456789abcdef0123456789abcdef"
+#define FREESTYLE_SLUG    "sbx-0123456789abcdef0123456789abcdef"
+#define FREESTYLE_VMS     FREESTYLE_API "/v5/vms"
+#define FREESTYLE_VM      FREESTYLE_VMS "/" FREESTYLE_ID
+#define FREESTYLE_BY_SLUG FREESTYLE_VMS "/" FREESTYLE_SLUG
+#define FREESTYLE_EXEC    FREESTYLE_VM "/exec-await"
+#define FREESTYLE_RESULT  FREESTYLE_API "/v5/background-requests/ri-1"
+
+/* A description of a machine in a state, with members of its own. */
+#define FREESTYLE_ROW(id, state, more)                                                 \
+	"{\"id\":\"" id "\",\"state\":\"" state "\",\"slug\":\"" FREESTYLE_SLUG            \
+	"\",\"resources\":{\"cpu\":4,\"memory\":8192,\"storage\":32768},"                  \
+	"\"metadata\":{\"sbx-router-id\":\"" NAME                                          \
+	"\",\"k\":\"v\"},\"createdAt\":\"2026-09-20T10:00:00Z\"" more "}"
+#define FREESTYLE_DTO(state)        FREESTYLE_ROW(FREESTYLE_ID, state, "")
+#define FREESTYLE_LIST(rows, total) "{\"vms\":[" rows "],\"totalCount\":" total "}"
+
+#define FREESTYLE_ERROR(code) "{\"code\":\"" code "\",\"message\":\"203.0.113.9 said\"}"
+#define FREESTYLE_GONE        FREESTYLE_ERROR("NOT_FOUND")
+
+/* "Later", and what says whose a real answer is. */
+#define FREESTYLE_LATER                                                                \
+	"{\"requestId\":\"ri-1\",\"resultUrl\":\"/v5/background-requests/ri-1\"}"
+#define FREESTYLE_OF "X-Freestyle-Background-Request-Id: ri-1\r\n"
+
+/* The account that all tests use, of this kind, with nothing but a key. */
+extern const SbxAccount *freestyle_account(void);
+extern const SbxTarget freestyle_target;
+
+/* A launch whose create is out; an operation whose look found the machine running. */
+extern Drive freestyle_creating(void);
+extern Drive freestyle_opened(SbxOp *op);
+
+/* A run whose command is out. */
+extern Drive freestyle_running(const char *command);
+
+/* The key goes to the provider, as a bearer: tests. */
+extern void is_freestyle_key_kept(const Drive *drive, const char *name);
 
 /* --- Microsandbox fixtures (unit_microsandbox.c) --------------------------- */
 
