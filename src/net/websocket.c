@@ -50,6 +50,7 @@ struct SbxWebSocket
 
 	bool in_binary; /* the message that is coming */
 	bool in_frame;  /* of the kind that is taken */
+	bool goodbye;   /* its frame has begun */
 	bool enough;
 
 	size_t pending_length;
@@ -120,6 +121,7 @@ frames_begin(wslay_event_context_ptr frames,
 	    frame->opcode != WSLAY_CONTINUATION_FRAME)
 		socket->in_binary = frame->opcode == WSLAY_BINARY_FRAME;
 	socket->in_frame = !wslay_is_ctrl_frame(frame->opcode) && socket->in_binary;
+	socket->goodbye |= frame->opcode == WSLAY_CONNECTION_CLOSE;
 }
 
 static void
@@ -156,7 +158,10 @@ begin_frames(SbxWebSocket *socket)
 	return true;
 }
 
-/* What breaks a rule ends reading, and so does a goodbye. */
+/*
+ * What breaks a rule ends reading, and so does a goodbye, whatever it says: wslay looks at
+ * its words or not, as the network cuts them.
+ */
 static void
 receive_frames(SbxWebSocket *socket)
 {
@@ -164,7 +169,7 @@ receive_frames(SbxWebSocket *socket)
 
 	if (socket->enough)
 		return;
-	if (wslay_event_get_close_received(socket->frames))
+	if (socket->goodbye)
 		socket->state = SBX_WEBSOCKET_CLOSED;
 	else if (result != 0 || !wslay_event_get_read_enabled(socket->frames))
 		socket->state = SBX_WEBSOCKET_BROKEN;
