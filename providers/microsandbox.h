@@ -38,6 +38,17 @@ extern const SbxField sbx_microsandbox_settings[];
 extern SbxOp *
 sbx_microsandbox_launch(const SbxAccount *account, const SbxLaunchInput *input);
 
+/* What the refusal of a create proves; the last row has the status 0. */
+typedef struct SbxMicrosandboxRefusal
+{
+	int status;
+	const char *error_code; /* in the body; NULL = any */
+	SbxAllocation allocation;
+	const char *code;
+} SbxMicrosandboxRefusal;
+
+extern const SbxMicrosandboxRefusal sbx_microsandbox_refusals[];
+
 /* microsandbox_list.c */
 extern SbxOp *sbx_microsandbox_find(const SbxAccount *account, const SbxPair *labels,
                                     int label_count);

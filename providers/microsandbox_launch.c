@@ -241,26 +241,18 @@ microsandbox_launch_created(SbxOp *op)
 
 /* --- what a refused create proves ------------------------------------------- */
 
-typedef struct SbxMicrosandboxRefusal
-{
-	int status;
-	const char *error_code; /* in the body; NULL = any */
-	SbxAllocation allocation;
-	const char *code;
-} SbxMicrosandboxRefusal;
-
 /*
  * The first row that matches counts; what is not listed proves nothing.  What a quota
  * says is not known, so no other refusal is taken for one.
  */
-static const SbxMicrosandboxRefusal microsandbox_refusals[] = {
+const SbxMicrosandboxRefusal sbx_microsandbox_refusals[] = {
     {400, NULL, SBX_ALLOCATION_NONE, "BAD_REQUEST"},
     {401, NULL, SBX_ALLOCATION_NONE, "UNAUTHORIZED"},
     {403, NULL, SBX_ALLOCATION_UNKNOWN, "FORBIDDEN"},
     {409, "name_already_exists", SBX_ALLOCATION_NONE, "NAME_CONFLICT"},
     {422, NULL, SBX_ALLOCATION_NONE, "BAD_REQUEST"},
     {429, NULL, SBX_ALLOCATION_UNKNOWN, "RATE_LIMITED"},
-};
+    {0}};
 
 static SbxOpWant
 microsandbox_launch_refused(SbxOp *op)
@@ -270,11 +262,9 @@ microsandbox_launch_refused(SbxOp *op)
 
 	if (!steps->acted)
 		steps->allocation = SBX_ALLOCATION_NONE;
-	for (size_t i = 0;
-	     i < sizeof(microsandbox_refusals) / sizeof(microsandbox_refusals[0]); i++)
+	for (const SbxMicrosandboxRefusal *refusal = sbx_microsandbox_refusals;
+	     refusal->status != 0; refusal++)
 	{
-		const SbxMicrosandboxRefusal *refusal = &microsandbox_refusals[i];
-
 		if (refusal->status != op->response.status ||
 		    (refusal->error_code != NULL &&
 		     !sbx_microsandbox_has_code(op, refusal->error_code)))

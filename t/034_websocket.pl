@@ -140,6 +140,20 @@ sub read_command
 	return $heard;
 }
 
+# What the backend finds when it wakes up later than the second that its command has.
+sub while_it_sleeps
+{
+	my ($client, @bytes) = @_;
+	my $backend = slurp_file("$folder/backend");
+
+	kill 'STOP', $backend;
+	sleep 0.01 until slurp_file("/proc/$backend/stat") =~ /\) T /;
+	say($client, @bytes);
+	sleep 1.1;
+	kill 'CONT', $backend;
+	return;
+}
+
 # What comes after the command; a command that kills is always obeyed.
 my %behaviour = (
 	plain => sub { say($_[0], $all) },
@@ -180,6 +194,8 @@ my %behaviour = (
 	endless => sub { say($_[0], "\x7f\xff\xff\xff") },
 	failed => sub { say($_[0], agent(0x10000000, 1, 'core.exec.failed', text('kind'), text('not_found'))) },
 	middle => sub { syswrite $_[0], substr(frame(0x82, $all), 0, 40); note_down('middle'); wait_for_ever($_[0]) },
+	overdue => sub { while_it_sleeps($_[0], $all) },
+	unfinished => sub { while_it_sleeps($_[0], $started, output('stdout', "out\n")) },
 	hang => sub { say($_[0], $started, output('stdout', "so far\n")); note_down('hang'); wait_for_ever($_[0]) },
 );
 
@@ -272,8 +288,8 @@ sub descriptors
 
 sub works
 {
-	my ($behaviour, $name) = @_;
-	my ($row, $result) = $sbx->run($s, sandbox_of($behaviour), 'echo x');
+	my ($behaviour, $name, %options) = @_;
+	my ($row, $result) = $sbx->run($s, sandbox_of($behaviour), 'echo x', %options);
 
 	is_deeply([ @$row{qw(stdout stderr exit_code truncated)} ], [ "out\n", "err\n", 3, 0 ], "must not fire: $name")
 	  or diag($result->everything);
@@ -345,6 +361,11 @@ fails('goodbye', undef, $broken, 1, 'a goodbye before the end');
 fails('failed', 'NOT_RUN', $malformed, 0, 'a command that could not be started');
 fails('middle', 'TIMEOUT', $killed, 1, 'the time is over in the middle of a frame', timeout => '300ms');
 fails('hang', 'TIMEOUT', $killed, 1, 'the time is over', timeout => '300ms');
+
+# Its time is over before anybody looks.
+append_to_file("$folder/backend", $s->pid);
+works('overdue', 'a result that had come in time, looked at too late', timeout => '1s');
+fails('unfinished', 'TIMEOUT', $killed, 1, 'no result, looked at too late', timeout => '1s');
 works('plain', 'and after all that');
 is(descriptors(), $sockets, 'no socket is left over');
 

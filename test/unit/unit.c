@@ -552,6 +552,9 @@ static const struct
     {"cbor", test_cbor},
     {"microsandbox", test_microsandbox},
     {"microsandbox_agent", test_microsandbox_agent},
+    {"microsandbox_wire", test_microsandbox_wire},
+    {"microsandbox_refusals", test_microsandbox_refusals},
+    {"microsandbox_traps", test_microsandbox_traps},
     {"microsandbox_exhaustion", test_microsandbox_exhaustion},
     {"connect", test_connect},
     {"e2b_exhaustion", test_e2b_exhaustion},
@@ -570,6 +573,7 @@ main(void)
 			tests[i].run();
 	}
 	json_decref(golden_file);
+	micro_forget_recorded();
 	printf("1..%d\n", test_count);
 	if (failed_count > 0)
 		printf("# %d of %d tests failed\n", failed_count, test_count);

@@ -46,6 +46,9 @@ extern void test_websocket(void);
 extern void test_cbor(void);
 extern void test_microsandbox(void);
 extern void test_microsandbox_agent(void);
+extern void test_microsandbox_wire(void);
+extern void test_microsandbox_refusals(void);
+extern void test_microsandbox_traps(void);
 extern void test_microsandbox_exhaustion(void);
 extern void test_connect(void);
 extern void test_e2b_process(void);
@@ -387,6 +390,13 @@ extern void is_freestyle_key_kept(const Drive *drive, const char *name);
 extern const SbxAccount *micro_account(void);
 extern const SbxTarget micro_target;
 extern SbxOp *micro_run(const SbxRunInput *input);
+
+/* Of data/microsandbox.json: all, one, what one side said; and its answer is given. */
+extern const json_t *micro_recorded_all(void);
+extern const json_t *micro_recorded(const char *name);
+extern void micro_forget_recorded(void);
+extern Stream micro_recorded_frames(const char *name, const char *from);
+extern void drive_micro(Drive *drive, const char *name);
 
 /* Bytes from hex digits. */
 extern Stream micro_hex(const char *digits);

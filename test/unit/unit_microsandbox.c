@@ -28,7 +28,7 @@ micro_run(const SbxRunInput *input)
 	return sbx_kind_microsandbox.run_script(micro_account(), &micro_target, input);
 }
 
-/* --- what an agent says ----------------------------------------------------- */
+/* --- bytes ------------------------------------------------------------------ */
 
 /* Not one of the allocations that are told to fail. */
 Stream
@@ -56,6 +56,74 @@ append(Stream *stream, const char *bytes, size_t length)
 	memcpy(stream->bytes + stream->length, bytes, length);
 	stream->length += length;
 }
+
+/* --- what was recorded ------------------------------------------------------ */
+
+static json_t *recorded_file;
+
+const json_t *
+micro_recorded_all(void)
+{
+	char path[4096];
+
+	if (recorded_file == NULL)
+	{
+		snprintf(path, sizeof(path), "%s/microsandbox.json", getenv("UNIT_DATA"));
+		recorded_file = json_load_file(path, 0, NULL);
+	}
+	return recorded_file;
+}
+
+const json_t *
+micro_recorded(const char *name)
+{
+	const json_t *entry = json_object_get(micro_recorded_all(), name);
+
+	if (entry != NULL)
+		return entry;
+	printf("Bail out! no recording %s\n", name);
+	exit(1);
+}
+
+void
+micro_forget_recorded(void)
+{
+	json_decref(recorded_file);
+	recorded_file = NULL;
+}
+
+void
+drive_micro(Drive *drive, const char *name)
+{
+	char *body = json_dumps(json_object_get(micro_recorded(name), "answer"), 0);
+	int64_t status = 0;
+
+	sbx_json_integer(micro_recorded(name), "status", &status);
+	drive_answer(drive, (int) status, body == NULL ? "" : body);
+	free(body);
+}
+
+Stream
+micro_recorded_frames(const char *name, const char *from)
+{
+	const json_t *frame;
+	Stream all = {0};
+	size_t index;
+
+	json_array_foreach (json_object_get(micro_recorded(name), "frames"), index, frame)
+	{
+		Stream one;
+
+		if (strcmp(sbx_json_string(frame, "from"), from) != 0)
+			continue;
+		one = micro_hex(sbx_json_string(frame, "hex"));
+		append(&all, one.bytes, one.length);
+		stream_free(&one);
+	}
+	return all;
+}
+
+/* --- what an agent says ----------------------------------------------------- */
 
 static void
 append_frame(Stream *stream, uint32_t id, unsigned flags, const char *type,
