@@ -77,7 +77,7 @@ is_deeply(failure('SELECT sbx_provision($1)', '{"launch":{"env":{"A":"b"}}}'), [
 	'must fire: there is no environment at launch');
 like($s->execute('SELECT sbx_provision($1)', '{"launch":{"env":{"A":"b"}}}')->detail, qr/LAUNCH_FIELD:env/, 'which routing says');
 is(scalar(my @more = grep { $_->{method} eq 'POST' } sent($creates)), 1, 'and nothing is sent');
-is_deeply(failure('SELECT sbx_provision($1)', '{"launch":{"labels":{' . join(',', map { qq("k$_":"v") } 1 .. 61) . '}}}'),
+is_deeply(failure('SELECT sbx_provision($1)', '{"launch":{"labels":{' . join(',', map { qq("k$_":"v") } 1 .. 62) . '}}}'),
 	[ 'SB003', undef ], 'must fire: more labels than there is room for');
 is($s->execute('SELECT sbx_provision($1)', '{"launch":{"labels":{"k":"' . 'x' x 64 . '"}}}')->sqlstate, 'SB005',
 	'must fire: one that is too long');
