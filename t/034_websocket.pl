@@ -140,6 +140,16 @@ sub read_command
 	return $heard;
 }
 
+# SIOCOUTQ: what the other side's kernel does not have yet.
+sub bytes_under_way
+{
+	my ($client) = @_;
+	my $count = pack 'i', 0;
+
+	ioctl $client, 0x5411, $count or die "SIOCOUTQ: $!";
+	return unpack 'i', $count;
+}
+
 # What the backend finds when it wakes up later than the second that its command has.
 sub while_it_sleeps
 {
@@ -148,9 +158,28 @@ sub while_it_sleeps
 
 	kill 'STOP', $backend;
 	sleep 0.01 until slurp_file("/proc/$backend/stat") =~ /\) T /;
-	say($client, @bytes);
+	print $client join '', map { frame(0x82, $_) } @bytes;
+	sleep 0.01 while bytes_under_way($client);
 	sleep 1.1;
 	kill 'CONT', $backend;
+	return;
+}
+
+# More than it reads at a time is waiting for it then.  Buffers have to be as large for that:
+# they grow with what goes through them.
+sub behind_a_crowd
+{
+	my ($client, $last) = @_;
+	my $crowd = output('stdout', 'x' x 65000);
+
+	say($client, $started, ($crowd) x 500);
+	print $client frame(0x89, 'all read?');
+	read_frame($client);
+	my $timeout = POSIX::SigAction->new(sub { kill 'CONT', slurp_file("$folder/backend"); note_down('no room'); POSIX::_exit(0) });
+	POSIX::sigaction(POSIX::SIGALRM, $timeout);
+	alarm 20;
+	while_it_sleeps($client, ($crowd) x 7, $last);
+	alarm 0;
 	return;
 }
 
@@ -196,6 +225,9 @@ my %behaviour = (
 	middle => sub { syswrite $_[0], substr(frame(0x82, $all), 0, 40); note_down('middle'); wait_for_ever($_[0]) },
 	overdue => sub { while_it_sleeps($_[0], $all) },
 	unfinished => sub { while_it_sleeps($_[0], $started, output('stdout', "out\n")) },
+	behind => sub { behind_a_crowd($_[0], $exited) },
+	'behind-nothing' => sub { behind_a_crowd($_[0], $started) },
+	chatter => sub { say($_[0], $started); 1 while print { $_[0] } frame(0x82, output('stdout', 'x' x 65000)) },
 	hang => sub { say($_[0], $started, output('stdout', "so far\n")); note_down('hang'); wait_for_ever($_[0]) },
 );
 
@@ -366,6 +398,16 @@ fails('hang', 'TIMEOUT', $killed, 1, 'the time is over', timeout => '300ms');
 append_to_file("$folder/backend", $s->pid);
 works('overdue', 'a result that had come in time, looked at too late', timeout => '1s');
 fails('unfinished', 'TIMEOUT', $killed, 1, 'no result, looked at too late', timeout => '1s');
+forget();
+($row, my $behind) = $sbx->run($s, sandbox_of('behind'), 'echo x', timeout => '1s');
+SKIP:
+{
+	skip 'buffers do not grow here', 1 if heard() =~ /^no room$/m;
+	is($row->{exit_code}, 3, 'must not fire: a result that had come in time, behind much output')
+	  or diag($behind->everything);
+}
+fails('behind-nothing', 'TIMEOUT', $killed, 1, 'no result behind much output', timeout => '1s');
+fails('chatter', 'TIMEOUT', $killed, 1, 'output without end', timeout => '300ms');
 works('plain', 'and after all that');
 is(descriptors(), $sockets, 'no socket is left over');
 

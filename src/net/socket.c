@@ -8,14 +8,18 @@
 #include "net/socket.h"
 
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 
 #include "net/libcurl.h"
 
 /* An answer to the request that takes longer is none. */
 #define MAX_OPENING_MS 10000
 
+/* A record of TLS, which can be taken off the connection before it is asked for. */
+#define MAX_READ_AHEAD (16 * 1024)
+
 /* Reads and writes in a row: the backend has to look up now and then. */
-#define MAX_TURNS   64
+#define MAX_TURNS   16
 #define BUFFER_SIZE (16 * 1024)
 
 /* --- what the operation wants ---------------------------------------------- */
@@ -141,6 +145,41 @@ is_over(const SbxSocket *socket)
 	       (state != SBX_WEBSOCKET_OPENING && state != SBX_WEBSOCKET_OPEN);
 }
 
+/* The alarm's or the limit's, whichever comes first. */
+static int64
+next_time(const SbxSocket *socket)
+{
+	return socket->alarm_at >= 0 ? Min(socket->limit, socket->alarm_at) : socket->limit;
+}
+
+/* Unread bytes, which are left where they are while the other side takes none of ours. */
+static bool
+has_more(const SbxSocket *socket)
+{
+	return socket->more && !sbx_websocket_is_swamped(socket->websocket);
+}
+
+/*
+ * What has come in time counts, however late it is looked at: so what waits when the time is
+ * found to be over is read first.  Somebody who goes on talking cannot put it off.
+ */
+static void
+note_late(SbxSocket *socket, int64 now)
+{
+	bool late = now >= next_time(socket);
+	int waiting = 0;
+
+	if (late && !socket->late && ioctl(socket->descriptor, FIONREAD, &waiting) == 0)
+		socket->late_bytes = (size_t) waiting + MAX_READ_AHEAD;
+	socket->late = late;
+}
+
+static bool
+is_due(const SbxSocket *socket, int64 time, int64 now)
+{
+	return now >= time && (!has_more(socket) || socket->late_bytes == 0);
+}
+
 /* From now on it is the operation's time that counts, and its alarm's. */
 static void
 note_opened(SbxTransfer *transfer)
@@ -178,6 +217,7 @@ receive(SbxTransfer *transfer)
 			return;
 		if (INSTR_TIME_IS_ZERO(transfer->answered))
 			INSTR_TIME_SET_CURRENT(transfer->answered);
+		socket->late_bytes -= Min(length, socket->late_bytes);
 		sbx_websocket_receive(socket->websocket, buffer, length);
 		socket->enough = socket->enough || sbx_websocket_had_enough(socket->websocket);
 		note_opened(transfer);
@@ -190,7 +230,7 @@ ring_alarm(SbxTransfer *transfer, int64 now)
 	SbxSocket *socket = transfer->socket;
 
 	if (is_over(socket) || socket->ended || socket->alarm_at < 0 ||
-	    now < socket->alarm_at)
+	    !is_due(socket, socket->alarm_at, now))
 		return;
 	socket->alarm_at = -1;
 	socket->enough = !take_bytes(transfer, NULL, 0);
@@ -260,7 +300,7 @@ sbx_socket_serve(SbxTransfer *transfer, int64 now, CURLcode *code)
 	socket->ready = false;
 	sbx_libcurl_block_signals(&saved);
 
-	/* What has come in time counts, though the time may be over by now. */
+	note_late(socket, now);
 	receive(transfer);
 	ring_alarm(transfer, now);
 	if (!is_over(socket) && !socket->ended)
@@ -274,7 +314,7 @@ sbx_socket_serve(SbxTransfer *transfer, int64 now, CURLcode *code)
 	*code = outcome(transfer);
 	if (*code == CURLE_AGAIN && sent != CURLE_OK)
 		*code = sent;
-	if (*code == CURLE_AGAIN && now >= socket->limit)
+	if (*code == CURLE_AGAIN && is_due(socket, socket->limit, now))
 		*code = CURLE_OPERATION_TIMEDOUT;
 	return *code != CURLE_AGAIN;
 }
@@ -282,9 +322,7 @@ sbx_socket_serve(SbxTransfer *transfer, int64 now, CURLcode *code)
 int64
 sbx_socket_wake(const SbxSocket *socket)
 {
-	if (socket->more && !sbx_websocket_is_swamped(socket->websocket))
-		return 0;
-	return socket->alarm_at >= 0 ? Min(socket->limit, socket->alarm_at) : socket->limit;
+	return has_more(socket) ? 0 : next_time(socket);
 }
 
 /* The answer's lines become the transfer's: they stay when the socket goes. */

@@ -14,14 +14,16 @@ struct SbxSocket
 {
 	SbxWebSocket *websocket;
 	curl_socket_t descriptor;
-	int64 limit;     /* of the exchange, or of the answer to its request */
-	int64 alarm_at;  /* the operation's; -1 = none */
-	bool is_open;    /* as a WebSocket */
-	bool ready;      /* something has happened on the connection */
-	bool more;       /* what has arrived was not read to its end */
-	bool wants_room; /* something waits until the connection takes more */
-	bool enough;     /* for the operation */
-	bool ended;      /* the connection */
+	int64 limit;       /* of the exchange, or of the answer to its request */
+	int64 alarm_at;    /* the operation's; -1 = none */
+	size_t late_bytes; /* that had come when either was found to be over */
+	bool late;         /* is it? */
+	bool is_open;      /* as a WebSocket */
+	bool ready;        /* something has happened on the connection */
+	bool more;         /* what has arrived was not read to its end */
+	bool wants_room;   /* something waits until the connection takes more */
+	bool enough;       /* for the operation */
+	bool ended;        /* the connection */
 };
 
 /* Has the operation asked for one? */
