@@ -267,13 +267,17 @@ sbx_websocket_ask(SbxWebSocket *socket, const char *url, const char *header_line
 	return socket->accept != NULL && write_request(socket, url, key, header_lines);
 }
 
-/* "HTTP/1.1 101 ..."; 0 = it is nothing of the kind. */
+/*
+ * "HTTP/1.1 101 ..."; 0 = it is nothing of the kind.  Somebody on the way may still refuse
+ * in the words of 1.0, which knows no upgrade.
+ */
 static int
 read_status(const char *line)
 {
 	int status = 0;
 
-	if (strncmp(line, "HTTP/1.1 ", 9) != 0)
+	if (strncmp(line, "HTTP/1.", 7) != 0 || (line[7] != '0' && line[7] != '1') ||
+	    line[8] != ' ')
 		return 0;
 	for (int i = 9; i < 12; i++)
 	{
@@ -281,26 +285,42 @@ read_status(const char *line)
 			return 0;
 		status = status * 10 + (line[i] - '0');
 	}
-	return line[12] == ' ' || line[12] == '\r' ? status : 0;
+	if (line[12] != ' ' && line[12] != '\r')
+		return 0;
+	return status == 101 && line[7] == '0' ? 0 : status;
 }
 
-/* Is this word one of the header's, which commas separate? */
+/* Is this word one of the list's, which commas separate? */
+static bool
+list_has(const char *list, size_t length, const char *word)
+{
+	size_t word_length = strlen(word);
+	const char *end = list + length;
+
+	while (list < end)
+	{
+		size_t part = strcspn(list, ", \t\r\n");
+
+		if (part == word_length && sbx_ascii_equal(list, word, part))
+			return true;
+		list += part;
+		list += strspn(list, ", \t");
+	}
+	return false;
+}
+
+/* A list can be spread over several lines of its name. */
 static bool
 header_has(const char *lines, const char *name, const char *word)
 {
-	size_t word_length = strlen(word);
 	size_t length;
-	const char *value = sbx_header_find(lines, name, &length);
-	const char *end = value == NULL ? NULL : value + length;
+	const char *value;
 
-	while (value != NULL && value < end)
+	while ((value = sbx_header_find(lines, name, &length)) != NULL)
 	{
-		size_t part = strcspn(value, ", \t\r\n");
-
-		if (part == word_length && sbx_ascii_equal(value, word, part))
+		if (list_has(value, length, word))
 			return true;
-		value += part;
-		value += strspn(value, ", \t");
+		lines = value + length;
 	}
 	return false;
 }

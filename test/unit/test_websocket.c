@@ -204,7 +204,23 @@ answers(void)
 	     SBX_WEBSOCKET_BROKEN, 0},
 	    {"must fire: a subprotocol that nobody asked for",
 	     HEAD(ACCEPT) "Sec-WebSocket-Protocol: x\r\n\r\n", SBX_WEBSOCKET_BROKEN, 0},
-	    {"must fire: older HTTP", "HTTP/1.0 401 x\r\n\r\n", SBX_WEBSOCKET_BROKEN, 0},
+	    {"must not fire: its lists on several lines",
+	     "HTTP/1.1 101 x\r\nConnection: keep-alive\r\nUpgrade: h2c\r\n"
+	     "Connection: Upgrade\r\nUpgrade: websocket\r\n"
+	     "Sec-WebSocket-Accept: " ACCEPT "\r\n\r\n",
+	     SBX_WEBSOCKET_OPEN, 101},
+	    {"must fire: no upgrade on several lines",
+	     "HTTP/1.1 101 x\r\nConnection: keep-alive\r\nUpgrade: websocket\r\n"
+	     "Connection: close\r\nSec-WebSocket-Accept: " ACCEPT "\r\n\r\n",
+	     SBX_WEBSOCKET_BROKEN, 0},
+	    {"must fire: an upgrade of older HTTP",
+	     "HTTP/1.0 101 x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+	     "Sec-WebSocket-Accept: " ACCEPT "\r\n\r\n",
+	     SBX_WEBSOCKET_BROKEN, 0},
+	    {"must fire: newer HTTP than asked for", "HTTP/2 401 x\r\n\r\n",
+	     SBX_WEBSOCKET_BROKEN, 0},
+	    {"a refusal of older HTTP", "HTTP/1.0 502 x\r\n\r\n", SBX_WEBSOCKET_REFUSED,
+	     502},
 	    {"must fire: no HTTP", "SSH-2.0-x\r\n\r\n", SBX_WEBSOCKET_BROKEN, 0},
 	    {"must fire: no status", "HTTP/1.1 1a1 x\r\n\r\n", SBX_WEBSOCKET_BROKEN, 0},
 	    {"must fire: four digits", "HTTP/1.1 4011\r\n\r\n", SBX_WEBSOCKET_BROKEN, 0},
