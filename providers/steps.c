@@ -21,6 +21,9 @@
 #define RETRY_MAX_MS 2000
 #define TROUBLE_MAX  8
 
+/* A provider may ask for a longer pause, but not for the operation's whole time. */
+#define ASKED_MAX_MS 20000
+
 static SbxStep steps_advance;
 static SbxOpWant steps_fail_expired(SbxOp *op);
 
@@ -169,7 +172,12 @@ SbxOpWant
 sbx_steps_pause(SbxOp *op, int64_t ms, SbxStep *next)
 {
 	SbxSteps *steps = op->state;
+	int64_t asked_ms = sbx_op_retry_after(op) * INT64_C(1000);
 
+	if (asked_ms > ASKED_MAX_MS)
+		asked_ms = ASKED_MAX_MS;
+	if (ms < asked_ms)
+		ms = asked_ms;
 	steps->waited_ms += ms;
 	steps->step = next;
 	return sbx_op_pause(op, ms);

@@ -55,6 +55,7 @@ extern SbxOpWant sbx_steps_fail_response(SbxOp *op, const char *code);
 extern void sbx_steps_note(SbxOp *op, const char *code);
 extern SbxOpWant sbx_steps_fail_noted(SbxOp *op, const char *code);
 
+/* At least so long; longer if the answer was a refusal that asks for it (Retry-After). */
 extern SbxOpWant sbx_steps_pause(SbxOp *op, int64_t ms, SbxStep *next);
 
 /* The next pause of a wait for a sandbox: short at first, then ever longer. */

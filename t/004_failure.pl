@@ -584,6 +584,8 @@ foreach my $kind (sort keys %refused)
 	$result = $session->query(provision($id));
 	check_failed_create($result, "a $kind key", $id, 'none', 0, 0);
 	like($result->hint, qr/$refused{$kind}/, "create, a $kind key: the advice names the code");
+	my $asks = $result->hint =~ /The provider asks for a pause of 1 s before the next try\./ ? 1 : 0;
+	is($asks, $kind eq 'limited' ? 1 : 0, "create, a $kind key: the advice tells what pause is asked for, if any");
 	is($sbx->mark - $mark, 1, "create, a $kind key: one request");
 
 	$mark = $sbx->mark;

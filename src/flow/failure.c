@@ -138,6 +138,10 @@ failure_hint(const char *operation, const SbxFailure *failure)
 		hint = psprintf(_("%s  HTTP status: %d."), hint, failure->http_status);
 	if (failure->provider_code != NULL)
 		hint = psprintf(_("%s  Code: %s."), hint, failure->provider_code);
+	if (failure->retry_after > 0)
+		hint = psprintf(_("%s  The provider asks for a pause of %d s before the next "
+		                  "try."),
+		                hint, failure->retry_after);
 	return hint;
 }
 

@@ -23,6 +23,9 @@
 /* Later blocks: a page together with malloc's and our own header. */
 #define SBX_ARENA_BLOCK_SIZE ((size_t) 4000)
 
+/* Of a pause that somebody may ask for: 11 days. */
+#define RETRY_AFTER_DIGITS 6
+
 struct SbxArenaBlock
 {
 	SbxArenaBlock *next;
@@ -300,6 +303,7 @@ sbx_op_fail(SbxOp *op, SbxPhase phase, const char *provider_code,
 	op->failure.timed_out = op->response.timed_out || op->expired;
 	op->failure.denied = op->response.denied;
 	op->failure.http_status = op->response.status;
+	op->failure.retry_after = sbx_op_retry_after(op);
 	op->failure.provider_code = provider_code;
 	op->failure.allocation = allocation;
 	return SBX_OP_WANT_NOTHING;
@@ -346,6 +350,18 @@ sbx_ascii_equal(const char *left, const char *right, size_t length)
 	return true;
 }
 
+/* What is between the colon and the end of the line, without the blanks around it. */
+static const char *
+header_value(const char *value, const char *end, size_t *length)
+{
+	while (value < end && (*value == ' ' || *value == '\t'))
+		value++;
+	while (end > value && (end[-1] == ' ' || end[-1] == '\t'))
+		end--;
+	*length = (size_t) (end - value);
+	return value;
+}
+
 const char *
 sbx_header_find(const char *lines, const char *name, size_t *value_length)
 {
@@ -357,17 +373,7 @@ sbx_header_find(const char *lines, const char *name, size_t *value_length)
 
 		if (length > name_length && lines[name_length] == ':' &&
 		    sbx_ascii_equal(lines, name, name_length))
-		{
-			const char *value = lines + name_length + 1;
-			const char *end = lines + length;
-
-			while (value < end && (*value == ' ' || *value == '\t'))
-				value++;
-			while (end > value && (end[-1] == ' ' || end[-1] == '\t'))
-				end--;
-			*value_length = (size_t) (end - value);
-			return value;
-		}
+			return header_value(lines + name_length + 1, lines + length, value_length);
 		lines += length;
 		lines += strspn(lines, "\r\n");
 	}
@@ -381,6 +387,50 @@ sbx_op_response_header(SbxOp *op, const char *name)
 	const char *value = sbx_header_find(op->response.headers, name, &length);
 
 	return value == NULL ? NULL : sbx_arena_strndup(&op->arena, value, length);
+}
+
+/* "17" as a number; 0 for what is none, or no number of seconds that anybody waits. */
+static int
+read_seconds(const char *text, size_t length)
+{
+	int seconds = 0;
+
+	for (size_t i = 0; i < length; i++)
+	{
+		if (text[i] < '0' || text[i] > '9' || i == RETRY_AFTER_DIGITS)
+			return 0;
+		seconds = seconds * 10 + (text[i] - '0');
+	}
+	return seconds;
+}
+
+int
+sbx_op_retry_after(const SbxOp *op)
+{
+	static const char name[] = "Retry-After";
+	const char *line = op->response.headers;
+	int longest = 0;
+
+	if (op->response.status < 400 || line == NULL)
+		return 0;
+	while (*line != '\0')
+	{
+		size_t length = strcspn(line, "\r\n");
+		const char *colon = memchr(line, ':', length);
+
+		if (colon != NULL && sbx_ascii_equal(line, name, sizeof(name) - 1) &&
+		    (line[sizeof(name) - 1] == ':' || line[sizeof(name) - 1] == '-'))
+		{
+			size_t value_length;
+			const char *value = header_value(colon + 1, line + length, &value_length);
+			int seconds = read_seconds(value, value_length);
+
+			longest = seconds > longest ? seconds : longest;
+		}
+		line += length;
+		line += strspn(line, "\r\n");
+	}
+	return longest;
 }
 
 char *

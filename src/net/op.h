@@ -159,6 +159,7 @@ typedef struct SbxFailure
 	bool timed_out;
 	bool denied;
 	int http_status;           /* 0 = none */
+	int retry_after;           /* seconds, as the answer asks; 0 = it does not */
 	const char *provider_code; /* a constant of the adapter's closed set, or NULL */
 	SbxAllocation allocation;
 } SbxFailure;
@@ -261,6 +262,13 @@ sbx_header_find(const char *lines, const char *name, size_t *value_length);
 
 /* The same of the response, copied. */
 extern char *sbx_op_response_header(SbxOp *op, const char *name);
+
+/*
+ * How many seconds a refusal asks to wait before the next try (RFC 9110, 10.2.3); 0 = it
+ * does not say.  A date is not read: a step has no clock.  Some name the limit that was met
+ * at the end of the header's name.
+ */
+extern int sbx_op_retry_after(const SbxOp *op);
 
 /* Percent-encode one path segment or query value (RFC 3986 unreserved kept). */
 extern char *sbx_arena_url_encode(SbxArena *arena, const char *text);

@@ -131,6 +131,32 @@ is_destroyed(const Drive *drive, SbxDestroyResult expected, const char *name)
 		          name);
 }
 
+/* What a refusal asks for, between our own pause and the longest that is waited. */
+static void
+after_the_pause_asked_for(void)
+{
+	static const struct
+	{
+		const char *name;
+		const char *headers;
+		int pause_ms;
+	} rows[] = {
+	    {"must fire: longer than ours", "Retry-After: 3\r\n", 3000},
+	    {"must fire: not the whole time", "Retry-After: 86400\r\n", 20000},
+	    {"must not fire: shorter than ours", "Retry-After: 0\r\n", 200},
+	    {"must not fire: it does not ask", "X: 3\r\n", 200},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	{
+		Drive drive = killing();
+
+		drive_headed(&drive, 429, rows[i].headers, "");
+		pauses(&drive, rows[i].pause_ms, "%s", rows[i].name);
+		drive_end(&drive);
+	}
+}
+
 static void
 by_id(void)
 {
@@ -311,6 +337,7 @@ void
 test_e2b_destroy(void)
 {
 	by_id();
+	after_the_pause_asked_for();
 	by_label();
 	late_id();
 }

@@ -121,6 +121,47 @@ response_header_rules(void)
 }
 
 static void
+retry_after_rules(void)
+{
+	static const struct
+	{
+		const char *name;
+		int status;
+		const char *headers;
+		int seconds;
+	} rows[] = {
+	    {"must fire: seconds", 429, "retry-AFTER: 17 \r\n", 17},
+	    {"must fire: of a server in trouble", 503, "X: 1\r\nRetry-After:5\r\n", 5},
+	    {"must fire: the longest of several limits", 429,
+	     "Retry-After-sandbox-create: 3\r\nRetry-After-authenticated: 9\r\n", 9},
+	    {"must fire: the longest that is read", 429, "Retry-After: 999999\r\n", 999999},
+	    {"must not fire: longer than anybody waits", 429, "Retry-After: 1000000\r\n",
+	     0},
+	    {"must not fire: a date", 429, "Retry-After: Fri, 31 Dec 2027 23:59:59 GMT\r\n",
+	     0},
+	    {"must not fire: below zero", 429, "Retry-After: -1\r\n", 0},
+	    {"must not fire: a fraction", 429, "Retry-After: 1.5\r\n", 0},
+	    {"must not fire: nothing", 429, "Retry-After:\r\n", 0},
+	    {"must not fire: another name", 429, "Retry-Afterwards: 17\r\n", 0},
+	    {"must not fire: no colon", 429, "Retry-After", 0},
+	    {"must not fire: a success", 202, "Retry-After: 17\r\n", 0},
+	    {"must not fire: no headers", 429, NULL, 0},
+	};
+	SbxOp *op = new_op();
+
+	section("retry-after");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	{
+		op->response.status = rows[i].status;
+		op->response.headers = rows[i].headers;
+		is_number(sbx_op_retry_after(op), rows[i].seconds, "%s", rows[i].name);
+		sbx_op_fail_response(op, NULL, SBX_ALLOCATION_NONE);
+		is_number(op->failure.retry_after, rows[i].seconds, "as its failure says");
+	}
+	sbx_op_free(op);
+}
+
+static void
 encoding_rules(void)
 {
 	SbxOp *op = new_op();
@@ -227,6 +268,7 @@ test_op(void)
 	creation_without_memory();
 	header_rules();
 	response_header_rules();
+	retry_after_rules();
 	encoding_rules();
 	ending_rules();
 	saying_rules();
