@@ -2,6 +2,7 @@
  * unit.c
  *		TAP output, canned answers, failing allocators.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -566,6 +567,9 @@ main(void)
 {
 	const char *only = getenv("UNIT_ONLY");
 
+	/* A shell's background job ignores them, and a shell cannot undo that for its own. */
+	signal(SIGINT, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
 	sbx_json_init();
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 	{
