@@ -130,7 +130,7 @@ typedef struct SbxAgent37Usage
 static bool
 agent37_usage_take(SbxOp *op, const char *id, const json_t *instance)
 {
-	static const SbxInventoryKeys keys = {"cpu", "memory", "disk", 1024};
+	static const SbxInventoryKeys keys = {"cpu", "memory", "disk", 1024, false};
 	SbxAgent37Usage *usage = op->state;
 
 	if (!sbx_inventory_add(op, &usage->inventory, &keys, id,

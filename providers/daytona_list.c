@@ -184,7 +184,7 @@ typedef struct SbxDaytonaUsage
 static bool
 daytona_usage_take(SbxOp *op, const char *id, const json_t *item)
 {
-	static const SbxInventoryKeys keys = {"cpu", "memory", "disk", 1024};
+	static const SbxInventoryKeys keys = {"cpu", "memory", "disk", 1024, false};
 	SbxDaytonaUsage *usage = op->state;
 
 	return sbx_inventory_add(op, &usage->inventory, &keys, id, item);

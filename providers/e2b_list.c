@@ -160,7 +160,8 @@ e2b_usage_read_total(SbxOp *op)
 static bool
 e2b_usage_take(SbxOp *op, const char *id, const json_t *item)
 {
-	static const SbxInventoryKeys keys = {"cpuCount", "memoryMB", "diskSizeMB", 1};
+	static const SbxInventoryKeys keys = {"cpuCount", "memoryMB", "diskSizeMB", 1,
+	                                      false};
 	SbxE2bUsage *usage = op->state;
 
 	return sbx_inventory_add(op, &usage->inventory, &keys, id, item);

@@ -283,7 +283,7 @@ typedef struct SbxFreestyleUsage
 static bool
 freestyle_usage_take(SbxOp *op, const char *id, const json_t *vm)
 {
-	static const SbxInventoryKeys keys = {"cpu", "memory", "storage", 1};
+	static const SbxInventoryKeys keys = {"cpu", "memory", "storage", 1, false};
 	SbxFreestyleUsage *usage = op->state;
 	SbxSandboxState found;
 

@@ -39,10 +39,15 @@ append(SbxOp *op, SbxInventory *inventory, const char *id)
 
 /* A text that looks like a number is none: nobody knows what wrote it. */
 static bool
-read_size(const json_t *item, const char *key, double *size)
+read_size(const json_t *item, const char *key, double *size, bool *untold)
 {
 	const json_t *value = json_object_get(item, key);
 
+	if (untold != NULL && (value == NULL || json_is_null(value)))
+	{
+		*untold = true;
+		return true;
+	}
 	if (!json_is_number(value))
 		return false;
 	*size = json_number_value(value);
@@ -54,10 +59,15 @@ sbx_inventory_add(SbxOp *op, SbxInventory *inventory, const SbxInventoryKeys *ke
                   const char *id, const json_t *item)
 {
 	SbxInventoryItem *added = append(op, inventory, id);
+	bool lacks = keys->may_lack;
 
-	if (added == NULL || !read_size(item, keys->cpu, &added->cpu) ||
-	    !read_size(item, keys->memory, &added->memory_mib) ||
-	    (keys->disk != NULL && !read_size(item, keys->disk, &added->disk_mib)))
+	if (added == NULL ||
+	    !read_size(item, keys->cpu, &added->cpu,
+	               lacks ? &inventory->cpu_untold : NULL) ||
+	    !read_size(item, keys->memory, &added->memory_mib,
+	               lacks ? &inventory->memory_untold : NULL) ||
+	    (keys->disk != NULL && !read_size(item, keys->disk, &added->disk_mib,
+	                                      lacks ? &inventory->disk_untold : NULL)))
 		return false;
 	added->memory_mib *= keys->mib;
 	added->disk_mib *= keys->mib;
@@ -126,6 +136,9 @@ sbx_inventory_sum(SbxInventory *inventory, SbxUsage *usage)
 		usage->memory_mib += inventory->items[i].memory_mib;
 		usage->disk_mib += inventory->items[i].disk_mib;
 	}
+	usage->cpu_untold |= inventory->cpu_untold;
+	usage->memory_untold |= inventory->memory_untold;
+	usage->disk_untold |= inventory->disk_untold;
 	usage->sandboxes = inventory->count;
 	return isfinite(usage->cpu) && isfinite(usage->memory_mib) &&
 	       isfinite(usage->disk_mib);

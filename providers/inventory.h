@@ -20,6 +20,7 @@ typedef struct SbxInventoryKeys
 	const char *memory;
 	const char *disk; /* NULL = the provider says nothing of it */
 	double mib;       /* so many MiB is one of memory or disk */
+	bool may_lack;    /* an item need not tell all: of that there is no sum then */
 } SbxInventoryKeys;
 
 typedef struct SbxInventoryItem
@@ -37,11 +38,14 @@ typedef struct SbxInventory
 	SbxInventoryItem *items;
 	int count;
 	int size; /* room */
+	bool cpu_untold;
+	bool memory_untold;
+	bool disk_untold;
 } SbxInventory;
 
 /*
- * One more, of that id.  False = one of its sizes is missing, no number, negative or not
- * finite, or there is no memory.
+ * One more, of that id.  False = one of its sizes is missing (unless the keys say that it
+ * may be), no number, negative or not finite, or there is no memory.
  */
 extern bool
 sbx_inventory_add(SbxOp *op, SbxInventory *inventory, const SbxInventoryKeys *keys,

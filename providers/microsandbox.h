@@ -38,6 +38,8 @@ extern const SbxField sbx_microsandbox_settings[];
 extern SbxOp *
 sbx_microsandbox_launch(const SbxAccount *account, const SbxLaunchInput *input);
 
+extern bool sbx_microsandbox_carries_label(const char *key, const char *value);
+
 /* What the refusal of a create proves; the last row has the status 0. */
 typedef struct SbxMicrosandboxRefusal
 {

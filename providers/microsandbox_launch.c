@@ -116,35 +116,35 @@ microsandbox_valid_name(const char *name)
 }
 
 /* Some beginnings of labels are the provider's own. */
-static bool
-microsandbox_valid_labels(const SbxLaunchInput *input)
+bool
+sbx_microsandbox_carries_label(const char *key, const char *value)
 {
 	static const char *const reserved[] = {"sandbox.", "microsandbox.", "service."};
 
-	for (int i = 0; i < input->label_count; i++)
+	(void) value;
+	for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++)
 	{
-		const char *key = input->labels[i].key;
-
-		if (*key == '\0')
+		if (strncmp(key, reserved[i], strlen(reserved[i])) == 0)
 			return false;
-		for (size_t j = 0; j < sizeof(reserved) / sizeof(reserved[0]); j++)
-		{
-			if (strncmp(key, reserved[j], strlen(reserved[j])) == 0)
-				return false;
-		}
 	}
-	return true;
+	return *key != '\0';
 }
 
 /* Nobody else looks at these names. */
 static bool
-microsandbox_valid_env(const SbxLaunchInput *input)
+microsandbox_carries_variable(const char *name, const char *value)
 {
-	for (int i = 0; i < input->env_count; i++)
-	{
-		const char *key = input->env[i].key;
+	(void) value;
+	return *name != '\0' && strchr(name, '=') == NULL;
+}
 
-		if (*key == '\0' || strchr(key, '=') != NULL)
+static bool
+microsandbox_carries(bool (*carries)(const char *key, const char *value),
+                     const SbxPair *pairs, int count)
+{
+	for (int i = 0; i < count; i++)
+	{
+		if (!carries(pairs[i].key, pairs[i].value))
 			return false;
 	}
 	return true;
@@ -174,7 +174,10 @@ sbx_microsandbox_launch(const SbxAccount *account, const SbxLaunchInput *input)
 	launch->unique_name = sbx_arena_strdup(&op->arena, input->unique_name);
 	launch->wait.state.steps.allocation = SBX_ALLOCATION_NONE;
 	if (microsandbox_valid_name(input->unique_name) &&
-	    microsandbox_valid_labels(input) && microsandbox_valid_env(input))
+	    microsandbox_carries(sbx_microsandbox_carries_label, input->labels,
+	                         input->label_count) &&
+	    microsandbox_carries(microsandbox_carries_variable, input->env,
+	                         input->env_count))
 		body = microsandbox_create_body(account->settings, input);
 	if (body != NULL)
 		launch->body = sbx_json_print(&op->arena, body);

@@ -173,16 +173,21 @@ typedef struct SbxMicrosandboxUsage
 	SbxUsage usage;
 } SbxMicrosandboxUsage;
 
-/* What is not told is not nothing: then there is no sum. */
+/*
+ * What a sandbox was made from is not there from the start, and its disk only if somebody
+ * asked for a size.  What is not told is not nothing: then there is no sum.
+ */
 static bool
 microsandbox_usage_take(SbxOp *op, const char *id, const json_t *item)
 {
-	static const SbxInventoryKeys keys = {"vcpus", "memory_mib", "disk_size_mib", 1};
+	static const SbxInventoryKeys keys = {"vcpus", "memory_mib", "disk_size_mib", 1,
+	                                      true};
 	SbxMicrosandboxUsage *usage = op->state;
-	const json_t *resources =
-	    json_object_get(json_object_get(item, "spec"), "resources");
+	const json_t *spec = json_object_get(item, "spec");
+	const json_t *resources = json_object_get(spec, "resources");
+	bool is_there = spec != NULL && !json_is_null(spec);
 
-	return resources != NULL &&
+	return (!is_there || json_is_object(resources)) &&
 	       sbx_inventory_add(op, &usage->inventory, &keys, id, resources);
 }
 

@@ -178,8 +178,12 @@ typedef struct SbxUsage
 	double cpu; /* vCPU */
 	double memory_mib;
 	double disk_mib;
-	bool disk_untold; /* the provider says nothing of disks: disk_mib means nothing */
 	int64_t sandboxes;
+
+	/* The provider does not say it of all of them: the sum means nothing. */
+	bool cpu_untold;
+	bool memory_untold;
+	bool disk_untold;
 } SbxUsage;
 
 /* Code of a failure for what an answer says and cannot be read. */

@@ -226,7 +226,7 @@ static SbxStep vercel_usage_complete;
 static bool
 vercel_usage_take(SbxOp *op, const char *name, const json_t *item)
 {
-	static const SbxInventoryKeys keys = {"vcpus", "memory", NULL, 1};
+	static const SbxInventoryKeys keys = {"vcpus", "memory", NULL, 1, false};
 	SbxVercelUsage *usage = op->state;
 
 	switch (sbx_vercel_state_of(sbx_json_string(item, "status")))

@@ -213,6 +213,40 @@ my $before = alive();
 $s->value('SELECT sbx_destroy($1)', $id);
 is(alive(), $before, 'must not fire: who has the name now stays');
 
+foreach my $case (
+	[ 'sandbox.a', 1 ], [ 'microsandbox.a', 1 ], [ 'service.a', 1 ],
+	[ 'sandbox', 0 ], [ 'my.sandbox.a', 0 ], [ 'Sandbox.a', 0 ])
+{
+	my ($label, $reserved) = @$case;
+
+	is($s->value('SELECT rejections::text FROM sbx_route_explain($1)', encode_json({ launch => { labels => { $label => 'x' } } })),
+		$reserved ? '{LAUNCH_FIELD:labels}' : '{}', ($reserved ? 'must fire' : 'must not fire') . ": a launch with the label $label");
+}
+
+#
+# Capacity: what is not told of all has no sum
+#
+
+sub measured
+{
+	my (%limits) = @_;
+	my %demand = map { ($_ => 1) } keys %limits;
+
+	$s->value('SELECT sbx_update_provider($1, capacity => $2)', 'box', encode_json({ limits => \%limits, demand => \%demand }));
+	return [ map { join ' ', map { $_ // '-' } @$_ } @{ $s->execute('SELECT status, reason, resource, used FROM sbx_capacity()')->rows } ];
+}
+
+clean();
+provision();
+provision();
+is_deeply(measured(sandboxes => 5, cpu => 8, memory => 4096), [ 'known - cpu 2', 'known - memory 1024', 'known - sandboxes 2' ], 'must not fire: what is told');
+is_deeply(measured(sandboxes => 5, disk => 9999), ['unknown NOT_SUPPORTED - -'], 'must fire: a limit of disks, of whose sizes nobody said anything');
+$sbx->fault(provider => 'microsandbox', op => 'list', action => 'status', status => 200, times => 2,
+	body => { data => [ { id => $uuid, spec => undef } ], has_more => JSON::PP::false, next_cursor => undef });
+is_deeply(measured(sandboxes => 5), ['known - sandboxes 1'], 'must not fire: a limit of sandboxes, of one that tells nothing yet');
+is_deeply(measured(sandboxes => 5, cpu => 8), ['unknown NOT_SUPPORTED - -'], 'must fire: a limit of vCPUs');
+$sbx->clear_faults;
+
 #
 # Unknown outcomes
 #

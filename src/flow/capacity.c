@@ -85,8 +85,8 @@ take_reading(const SbxProvider *provider, const SbxOp *op, SbxMeasurement *measu
 		sbx_admission_unknown(measurement, reason_of(&op->failure));
 		return;
 	}
-	used[SBX_DIMENSION_CPU] = usage->cpu;
-	used[SBX_DIMENSION_MEMORY] = usage->memory_mib;
+	used[SBX_DIMENSION_CPU] = usage->cpu_untold ? NAN : usage->cpu;
+	used[SBX_DIMENSION_MEMORY] = usage->memory_untold ? NAN : usage->memory_mib;
 	used[SBX_DIMENSION_DISK] = usage->disk_untold ? NAN : usage->disk_mib;
 	used[SBX_DIMENSION_SANDBOXES] = (double) usage->sandboxes;
 	sbx_admission_measure(&provider->capacity, used, measurement);

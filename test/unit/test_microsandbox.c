@@ -227,9 +227,29 @@ find(void)
 	drive_end(&drive);
 }
 
+/* The reading of a listing that has this item. */
+static Drive
+used(const char *item)
+{
+	Drive drive;
+	char page[1000];
+
+	drive_start(&drive, sbx_kind_microsandbox.usage(micro_account(), 1000));
+	snprintf(page, sizeof(page), "{\"data\":[%s]}", item);
+	drive_answer(&drive, 200, page);
+	return drive;
+}
+
 static void
 usage(void)
 {
+	static const char *const malformed[] = {
+	    "{\"id\":\"" MICRO_ID "\",\"spec\":[]}",
+	    "{\"id\":\"" MICRO_ID "\",\"spec\":{}}",
+	    "{\"id\":\"" MICRO_ID "\",\"spec\":{\"resources\":null}}",
+	    "{\"id\":\"" MICRO_ID "\",\"spec\":{\"resources\":{\"vcpus\":\"2\"}}}",
+	    "{\"id\":\"" MICRO_ID "\",\"spec\":{\"resources\":{\"vcpus\":-2}}}",
+	    "{\"spec\":null}"};
 	const SbxUsage *sum;
 	Drive drive;
 
@@ -244,16 +264,27 @@ usage(void)
 	       sum->disk_mib == 4096 && sum->sandboxes == 1,
 	   "must not fire: added up");
 	drive_end(&drive);
-	drive_start(&drive, sbx_kind_microsandbox.usage(micro_account(), 1000));
-	drive_answer(&drive, 200, "{\"data\":[" MICRO_DTO("running") "]}");
-	fails(&drive, SBX_PHASE_PROTOCOL, 200, "MALFORMED", UNKNOWN,
-	      "must fire: a size that is not told");
+	drive = used(MICRO_DTO("running"));
+	sum = drive.op->result;
+	ok(drive.op->succeeded && sum->cpu == 2 && sum->memory_mib == 1024 &&
+	       sum->sandboxes == 1 && !sum->cpu_untold && !sum->memory_untold,
+	   "must not fire: without a size of its disk the rest counts");
+	ok(sum->disk_untold, "must fire: of disks there is no sum");
 	drive_end(&drive);
-	drive_start(&drive, sbx_kind_microsandbox.usage(micro_account(), 1000));
-	drive_answer(&drive, 200, "{\"data\":[{\"id\":\"" MICRO_ID "\",\"spec\":null}]}");
-	fails(&drive, SBX_PHASE_PROTOCOL, 200, "MALFORMED", UNKNOWN,
-	      "must fire: nothing told yet");
+	drive = used("{\"id\":\"" MICRO_ID "\",\"spec\":null}");
+	sum = drive.op->result;
+	ok(drive.op->succeeded && sum->sandboxes == 1,
+	   "must not fire: nothing told yet, but it is one");
+	ok(sum->cpu_untold && sum->memory_untold && sum->disk_untold,
+	   "must fire: of nothing else there is a sum");
 	drive_end(&drive);
+	for (size_t i = 0; i < sizeof(malformed) / sizeof(malformed[0]); i++)
+	{
+		drive = used(malformed[i]);
+		fails(&drive, SBX_PHASE_PROTOCOL, 200, "MALFORMED", UNKNOWN, "must fire: %s",
+		      malformed[i]);
+		drive_end(&drive);
+	}
 }
 
 /* --- power ---------------------------------------------------------------- */
