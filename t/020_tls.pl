@@ -4,7 +4,10 @@
 use strict;
 use warnings;
 
+use IO::Socket::INET;
 use PostgreSQL::Test::Utils;
+use POSIX ();
+use SbxKinds;
 use SbxTest;
 use Test::More;
 
@@ -82,26 +85,28 @@ sub control
 
 sub count_requests { return scalar @{ control($_[0], 'requests?since=0')->{requests} } }
 
-# Two pools at an address, one of each kind.
+# Pools at an address, one of each kind.
 sub register
 {
 	my ($name, $url) = @_;
 
-	$s->value('SELECT sbx_register_provider($1, $2, $3)', "$name-daytona", 'daytona', qq({"apiUrl":"$url/daytona/api"}));
-	$s->value('SELECT sbx_register_provider($1, $2, $3)', "$name-e2b", 'e2b', qq({"apiUrl":"$url/e2b","sandboxUrl":"$url/e2b-envd"}));
+	$s->value('SELECT sbx_register_provider($1, $2, $3)', "$name-$_", $_, kind_settings($_, $url)) foreach kinds();
 	return;
 }
 register($_, $server{$_}->url) foreach sort keys %server;
 register('plain-at-tls', $server{right}->url =~ s/^https/http/r);
 register('tls-at-plain', $sbx->url =~ s/^http/https/r);
-my @pools = map { my $name = $_; map { "$name-$_" } 'daytona', 'e2b' } sort(keys %server), 'plain-at-tls', 'tls-at-plain';
+my @addresses = (sort(keys %server), 'plain-at-tls', 'tls-at-plain');
 
 sub user
 {
 	my ($ca_file) = @_;
 	my $session = $sbx->session;
 
-	$session->value('SELECT sbx_set_credential($1, $2)', $_, 'key-of-the-test') foreach @pools;
+	foreach my $kind (kinds())
+	{
+		$session->value('SELECT sbx_set_credential($1, $2)', "$_-$kind", kind_credential($kind, 'key-of-the-test')) foreach @addresses;
+	}
 	$session->value(q{SET sbx_router.abort_cleanup_timeout = '100ms'});
 	$session->value("SET sbx_router.ca_file = '$ca_file'") if defined $ca_file;
 	return $session;
@@ -114,10 +119,14 @@ my $user = user("$folder/ours.pem");
 # The right one
 #
 
-foreach my $kind ('daytona', 'e2b')
+foreach my $kind (kinds())
 {
 	my $id = provision($user, "right-$kind")->value;
 	is($sbx->run($user, $id, 'echo over TLS')->{stdout}, "over TLS\n", "$kind: must not fire: a script");
+
+	# More than a record, and than what is read at a time.
+	my ($row) = $sbx->run($user, $id, 'i=0; while [ $i -lt 300 ]; do printf "%01000d" $i; i=$((i + 1)); done; echo; echo end >&2');
+	is_deeply([ length $row->{stdout}, $row->{stderr} ], [ 300_001, "end\n" ], "$kind: must not fire: a long one");
 	$user->value('SELECT sbx_upload($1, $2, $3)', $id, '/tmp/file', 'content');
 	is($user->value(q{SELECT convert_from(sbx_download($1, '/tmp/file'), 'UTF8')}, $id), 'content', "$kind: must not fire: a file");
 	is($user->value('SELECT sbx_destroy($1)', $id), 't', "$kind: must not fire: and its end");
@@ -135,7 +144,7 @@ sub check_refused
 {
 	my ($session, $name, $why) = @_;
 
-	foreach my $kind ('daytona', 'e2b')
+	foreach my $kind (kinds())
 	{
 		my $before = exists $server{$name} ? count_requests($name) : $sbx->mark;
 		my $result = provision($session, "$name-$kind");
@@ -208,11 +217,58 @@ is(scalar(@lists), 2, 'which it needed, since the kept one was closed');
 is(user($copy)->query($find)->sqlstate, 'SB008', 'must fire: a new backend');
 
 #
+# Who would rather speak HTTP/2 is asked for HTTP/1.1 alone: a WebSocket begins with that
+#
+
+# A port that was free a moment ago.
+my $probe = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1', ReuseAddr => 1) or die "no port: $!";
+my $port = $probe->sockport;
+close $probe;
+
+# start_modern(): a server that prefers HTTP/2, and says what it was offered.
+sub start_modern
+{
+	pipe my $keyboard, my $typist or die "no pipe: $!";
+	unlink "$folder/said";
+	my $pid = fork // die "could not fork: $!";
+	if ($pid == 0)
+	{
+		open STDIN, '<&', $keyboard or POSIX::_exit(2);
+		open STDOUT, '>', "$folder/said" or POSIX::_exit(2);
+		open STDERR, '>', "$folder/log" or POSIX::_exit(2);
+		exec 'openssl', 's_server', '-alpn', 'h2,http/1.1', '-accept', "127.0.0.1:$port",
+		  '-cert', "$folder/right.pem", '-key', "$folder/right.key"
+		  or POSIX::_exit(2);
+	}
+	poll("it listens", sub { -e "$folder/said" && slurp_file("$folder/said") =~ /^ACCEPT$/m });
+	return ($pid, $typist);
+}
+
+foreach my $kind ('microsandbox', 'daytona')
+{
+	my $pool = "right-$kind";
+	my $id = provision($user, $pool)->value;
+	my $url = $server{right}->url =~ s/\d+\z/$port/r;
+
+	$s->value('SELECT sbx_update_provider($1, settings => $2)', $pool, kind_settings($kind, $url));
+	my ($pid, $typist) = start_modern();
+	$user->send($kind eq 'daytona' ? "SELECT sbx_get('$id')" : "SELECT sbx_run_script('$id', 'true')");
+	poll("$kind: the request arrives", sub { slurp_file("$folder/said") =~ m{^GET /\S+ HTTP/1\.1}m });
+	kill 'KILL', $pid;
+	waitpid $pid, 0;
+	is($user->wait->sqlstate, 'SB008', "$kind: must fire: a server that dies with the request");
+	like(slurp_file("$folder/said"), qr/^ALPN protocols advertised by the client: http\/1\.1$/m, "$kind: must not fire: nothing but HTTP/1.1 was offered");
+	like(slurp_file("$folder/said"), qr/^Upgrade: websocket\r?$/m, 'and a WebSocket was asked for') if $kind eq 'microsandbox';
+	$s->value('SELECT sbx_update_provider($1, settings => $2)', $pool, kind_settings($kind, $server{right}->url));
+	is($user->value('SELECT sbx_destroy($1)', $id), 't', "$kind: and its end");
+}
+
+#
 # Redirects
 #
 
 register('plain', $sbx->url);
-push @pools, 'plain-daytona', 'plain-e2b';
+push @addresses, 'plain';
 my $plain = user();
 my %sandbox = map { $_ => provision($plain, "plain-$_")->value } 'daytona', 'e2b';
 foreach my $status (301, 302, 303, 307, 308)
