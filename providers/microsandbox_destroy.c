@@ -105,20 +105,28 @@ microsandbox_destroy_not_yet(SbxOp *op)
 	return sbx_steps_retry(op, microsandbox_destroy_look_up);
 }
 
-/* Its labels tell whose it is.  While they are not there yet, nobody knows. */
+/*
+ * Its labels tell whose it is.  While they are not there yet, which can be long for one that
+ * waits for a free place, the name does: a launch without a token has one that was drawn for
+ * it alone.  A name that was used before may be anybody's.
+ */
 static SbxOpWant
 microsandbox_destroy_judge(SbxOp *op, const json_t *sandbox)
 {
 	SbxMicrosandboxDestroy *destroy = op->state;
 	const json_t *spec = json_object_get(sandbox, "spec");
 	const char *id = sbx_json_string(sandbox, "id");
+	const char *name = sbx_json_string(sandbox, "name");
+	bool told = spec != NULL && !json_is_null(spec);
 
-	if (!sbx_microsandbox_valid_id(id))
+	if (!sbx_microsandbox_valid_id(id) || name == NULL ||
+	    strcmp(name, destroy->unique_name) != 0)
 		return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
-	if (spec == NULL || json_is_null(spec))
+	if (!told && destroy->launch_token != NULL)
 		return microsandbox_destroy_not_yet(op);
-	switch (sbx_steps_owner(json_object_get(spec, "labels"), destroy->unique_name,
-	                        destroy->launch_token))
+	switch (told ? sbx_steps_owner(json_object_get(spec, "labels"),
+	                               destroy->unique_name, destroy->launch_token)
+	             : SBX_OWNER_OURS)
 	{
 		case SBX_OWNER_OURS:
 			sbx_microsandbox_point_at(op, id);

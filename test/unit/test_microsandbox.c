@@ -468,6 +468,8 @@ destroy(void)
 static void
 destroy_by_name(void)
 {
+	static const char untold[] =
+	    "{\"id\":\"" MICRO_ID "\",\"name\":\"" NAME "\",\"spec\":null}";
 	Drive drive = destroyed(NULL, NAME, NULL);
 
 	section("microsandbox, destroy by name");
@@ -475,12 +477,29 @@ destroy_by_name(void)
 	drive_answer(&drive, 404, MICRO_GONE);
 	pauses(&drive, 200, "must not fire: the create may be under way");
 	drive_pause_over(&drive);
-	drive_answer(&drive, 200,
-	             "{\"id\":\"" MICRO_ID "\",\"name\":\"" NAME "\",\"spec\":null}");
-	pauses(&drive, 300, "must not fire: not known yet whose it is");
-	drive_pause_over(&drive);
 	drive_answer(&drive, 200, MICRO_DTO("running"));
 	asks(&drive, "DELETE", MICRO_SANDBOX, "must fire: ours, by its UUID");
+	drive_end(&drive);
+	drive = destroyed(NULL, NAME, NULL);
+	drive_answer(&drive, 200, untold);
+	asks(&drive, "DELETE", MICRO_SANDBOX,
+	     "must fire: without labels yet, but of a name that was drawn for it");
+	drive_end(&drive);
+	drive = destroyed(NULL, NAME, "token");
+	drive_answer(&drive, 200, untold);
+	pauses(&drive, 200, "must not fire: a name that was given may be anybody's");
+	drive_pause_over(&drive);
+	drive_answer(&drive, 200,
+	             "{\"id\":\"" MICRO_ID "\",\"name\":\"" NAME
+	             "\",\"spec\":{\"labels\":{\"sbx-router-id\":\"" NAME
+	             "\",\"sbx-router-launch\":\"token\"}}}");
+	asks(&drive, "DELETE", MICRO_SANDBOX, "must fire: its labels say that it is ours");
+	drive_end(&drive);
+	drive = destroyed(NULL, NAME, NULL);
+	drive_answer(&drive, 200,
+	             "{\"id\":\"" MICRO_ID "\",\"name\":\"other\",\"spec\":null}");
+	fails(&drive, SBX_PHASE_PROTOCOL, 200, NULL, UNKNOWN,
+	      "must not fire: one of another name");
 	drive_end(&drive);
 	drive = destroyed(NULL, NAME, "token");
 	drive_answer(&drive, 200, MICRO_DTO("running"));
