@@ -155,11 +155,12 @@ start_fails(void)
 		int status;
 		const char *headers;
 		const char *code;
-	} again[] = {{409, "", "BUSY"},
-	             {429, "Retry-After: 1\r\n", "RATE_LIMITED"},
-	             {429, "RateLimit-Reset: 1\r\n", "RATE_LIMITED"},
-	             {503, "", NULL},
-	             {504, "", NULL}};
+		int pause_ms;
+	} again[] = {{409, "", "BUSY", 100},
+	             {429, "Retry-After: 1\r\n", "RATE_LIMITED", 1000},
+	             {429, "RateLimit-Reset: 1\r\n", "RATE_LIMITED", 100},
+	             {503, "", NULL, 100},
+	             {504, "", NULL, 100}};
 	Drive drive;
 
 	section("start fails");
@@ -176,7 +177,8 @@ start_fails(void)
 	{
 		drive = starting();
 		drive_headed(&drive, again[i].status, again[i].headers, "");
-		pauses(&drive, 100, "%d %.12s", again[i].status, again[i].headers);
+		pauses(&drive, again[i].pause_ms, "%d %.12s", again[i].status,
+		       again[i].headers);
 		drive_pause_over(&drive);
 		asks(&drive, "POST", CONNECT, "once more");
 		drive_expire(&drive);
