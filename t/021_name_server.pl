@@ -249,6 +249,15 @@ foreach my $name (qw(metadata private zero mapped local6 good))
 	is($session->query(provision('good', 5))->sqlstate, undef, 'must not fire: where it is allowed');
 	cmp_ok($sbx->creates($before), '==', 1, 'and it gets there');
 
+	# The connection of that call is kept.
+	$session->value('SET sbx_router.allow_private_addresses = off');
+	my $late = $session->query(provision('good', 5));
+	is($late->sqlstate, 'SB005', 'must fire: where it is allowed no longer, over no connection that is kept');
+	like($late->hint, qr/address is not allowed/, 'and that is said');
+	is($sbx->creates($before), 1, 'nobody gets there');
+	$session->value('RESET sbx_router.allow_private_addresses');
+	is($session->query(provision('good', 5))->sqlstate, undef, 'must not fire: where it is allowed again');
+
 	# Plain http is for this host alone, whatever its name resolves to.
 	my $result = $session->query(provision('private', 2));
 	is($result->sqlstate, 'SB005', 'must fire: plain http to another host');

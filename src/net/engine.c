@@ -52,11 +52,12 @@ struct SbxEngine
 	CURLM *multi;
 	int epoll_fd;
 	WaitEventSet *wait_set;
-	int64 timer_at;  /* libcurl's timer, monotonic ms; -1 = none */
-	int64 limit;     /* no operation goes on beyond */
-	long max_kept;   /* connections, those in use included */
-	int sockets;     /* open ones, those of kept connections included */
-	int descriptors; /* so many the server gives; 0 = it has refused none */
+	int64 timer_at;    /* libcurl's timer, monotonic ms; -1 = none */
+	int64 limit;       /* no operation goes on beyond */
+	long max_kept;     /* connections, those in use included */
+	int sockets;       /* open ones, those of kept connections included */
+	int descriptors;   /* so many the server gives; 0 = it has refused none */
+	bool private_kept; /* one of them may lead to a private address */
 	bool busy;
 	bool aborting;
 	const SbxEngineWork *work;
@@ -589,10 +590,41 @@ wait_for_events(SbxEngine *engine)
 	return true;
 }
 
+/*
+ * An address is checked when somebody connects to it.  So once private ones are allowed no
+ * longer, no connection counts that was made before: the multi handle goes, with all of
+ * them.  False = no memory for another.
+ */
+static bool
+check_kept(SbxEngine *engine, const SbxEngineSettings *settings)
+{
+	CURLM *multi;
+	sigset_t saved;
+
+	if (!engine->private_kept || settings->allow_private_addresses)
+	{
+		engine->private_kept |= settings->allow_private_addresses;
+		return true;
+	}
+	multi = create_multi(engine);
+	if (multi == NULL)
+		return false;
+	sbx_libcurl_block_signals(&saved);
+	curl_multi_cleanup(engine->multi);
+	sbx_libcurl_restore_signals(&saved);
+	engine->multi = multi;
+	engine->timer_at = -1;
+	engine->max_kept = 0;
+	engine->private_kept = false;
+	return true;
+}
+
 static bool
 begin_run(SbxEngine *engine, const SbxEngineWork *work,
           const SbxEngineSettings *settings)
 {
+	if (!check_kept(engine, settings))
+		return false;
 	engine->transfers = calloc(work->count, sizeof(SbxTransfer));
 	if (engine->transfers == NULL)
 		return false;
