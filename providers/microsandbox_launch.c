@@ -94,8 +94,8 @@ microsandbox_create_body(const SbxFieldValue *settings, const SbxLaunchInput *in
 	                 "scripts", "entrypoint", "cmd", "user",
 	                 microsandbox_text(&settings[MICROSANDBOX_SET_USER]), "log_level",
 	                 "env", microsandbox_env(input), "labels",
-	                 sbx_steps_json_pairs(input->labels, input->label_count), "rlimits",
-	                 "mounts", "patches", "network", "enabled", 1, "init",
+	                 sbx_steps_json_labels(input, sbx_microsandbox_carries_label),
+	                 "rlimits", "mounts", "patches", "network", "enabled", 1, "init",
 	                 "pull_policy", policy->is_set ? policy->text : "if_missing",
 	                 "security_profile", "default", "lifecycle", "ephemeral",
 	                 ephemeral->is_set && ephemeral->boolean, "max_duration_secs",
@@ -116,24 +116,18 @@ microsandbox_valid_name(const char *name)
 }
 
 /* Some beginnings of labels are the provider's own. */
-static bool
-microsandbox_valid_labels(const SbxLaunchInput *input)
+bool
+sbx_microsandbox_carries_label(const char *key, const char *value)
 {
 	static const char *const reserved[] = {"sandbox.", "microsandbox.", "service."};
 
-	for (int i = 0; i < input->label_count; i++)
+	(void) value;
+	for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++)
 	{
-		const char *key = input->labels[i].key;
-
-		if (*key == '\0')
+		if (strncmp(key, reserved[i], strlen(reserved[i])) == 0)
 			return false;
-		for (size_t j = 0; j < sizeof(reserved) / sizeof(reserved[0]); j++)
-		{
-			if (strncmp(key, reserved[j], strlen(reserved[j])) == 0)
-				return false;
-		}
 	}
-	return true;
+	return *key != '\0';
 }
 
 /* Nobody else looks at these names. */
@@ -173,8 +167,7 @@ sbx_microsandbox_launch(const SbxAccount *account, const SbxLaunchInput *input)
 	launch->detached = input->detached;
 	launch->unique_name = sbx_arena_strdup(&op->arena, input->unique_name);
 	launch->wait.state.steps.allocation = SBX_ALLOCATION_NONE;
-	if (microsandbox_valid_name(input->unique_name) &&
-	    microsandbox_valid_labels(input) && microsandbox_valid_env(input))
+	if (microsandbox_valid_name(input->unique_name) && microsandbox_valid_env(input))
 		body = microsandbox_create_body(account->settings, input);
 	if (body != NULL)
 		launch->body = sbx_json_print(&op->arena, body);
