@@ -112,7 +112,6 @@ const SbxProviderKind sbx_kind_agent37 = {
 
     /* A create is answered when the instance runs: there is no other way. */
     .detached_launch = false,
-    .launch_env = true,
     .max_launch_env = 32,
     .carries_variable = sbx_agent37_carries_variable,
 

@@ -73,7 +73,7 @@ const SbxProviderKind sbx_kind_e2b = {
 
     /* A create is answered when the sandbox runs: there is no other way. */
     .detached_launch = false,
-    .launch_env = true,
+    .max_launch_env = -1,
     .launch_create_timeout = true,
     .max_labels = -1,
     .launch = sbx_e2b_launch,

@@ -68,9 +68,10 @@ const SbxProviderKind sbx_kind_freestyle = {
     .detached_launch = false,
 
     /* There is no such thing as an environment of a machine. */
-    .launch_env = false,
+    .max_launch_env = 0,
     .launch_create_timeout = true,
     .max_labels = 64,
+    .carries_label = sbx_freestyle_carries_label,
     .max_script_ms = FREESTYLE_SCRIPT_MAX_MS,
     .check_settings = freestyle_check_settings,
     .launch = sbx_freestyle_launch,

@@ -33,6 +33,7 @@ enum
 extern const SbxField sbx_freestyle_settings[];
 
 /* freestyle_launch.c */
+extern bool sbx_freestyle_carries_label(const char *key, const char *value);
 extern SbxOp *
 sbx_freestyle_launch(const SbxAccount *account, const SbxLaunchInput *input);
 

@@ -14,8 +14,6 @@
 /* Characters of a label's key or value. */
 #define FREESTYLE_LABEL_MAX 63
 
-#define FREESTYLE_LABEL_NAME "sbx-router-name"
-
 /* A window that is not set; to say nothing means what the account or the plan says. */
 #define FREESTYLE_NEVER (-1)
 
@@ -33,38 +31,13 @@ static SbxStep freestyle_launch_looked_up;
 
 /* --- what it is asked for --------------------------------------------------- */
 
-static bool
-freestyle_is_short(const SbxPair *label)
+/* Nobody says what becomes of an empty value, which elsewhere deletes a label. */
+bool
+sbx_freestyle_carries_label(const char *key, const char *value)
 {
-	return sbx_steps_count_characters(label->key) <= FREESTYLE_LABEL_MAX &&
-	       sbx_steps_count_characters(label->value) <= FREESTYLE_LABEL_MAX;
-}
-
-/*
- * Nobody says what becomes of an empty value, which elsewhere deletes a label.  A name
- * that is too long for a label is only shown.
- */
-static json_t *
-freestyle_metadata(const SbxLaunchInput *input)
-{
-	json_t *metadata = sbx_json_new_object();
-	bool right =
-	    metadata != NULL && input->label_count <= sbx_kind_freestyle.max_labels;
-
-	for (int i = 0; right && i < input->label_count; i++)
-	{
-		const SbxPair *label = &input->labels[i];
-
-		if (!freestyle_is_short(label) && strcmp(label->key, FREESTYLE_LABEL_NAME) == 0)
-			continue;
-		right =
-		    freestyle_is_short(label) && *label->key != '\0' && *label->value != '\0' &&
-		    json_object_set_new(metadata, label->key, json_string(label->value)) == 0;
-	}
-	if (right)
-		return metadata;
-	json_decref(metadata);
-	return NULL;
+	return *key != '\0' && *value != '\0' &&
+	       sbx_steps_count_characters(key) <= FREESTYLE_LABEL_MAX &&
+	       sbx_steps_count_characters(value) <= FREESTYLE_LABEL_MAX;
 }
 
 /*
@@ -94,7 +67,7 @@ freestyle_name(const SbxLaunchInput *input)
 {
 	for (int i = 0; i < input->label_count; i++)
 	{
-		if (strcmp(input->labels[i].key, FREESTYLE_LABEL_NAME) == 0)
+		if (strcmp(input->labels[i].key, SBX_LABEL_NAME) == 0)
 			return input->labels[i].value;
 	}
 	return NULL;
@@ -120,7 +93,8 @@ freestyle_create_body(const char *slug, const SbxFieldValue *settings,
 		failed |= json_object_set_new(body, "displayName", json_string(name));
 	if (snapshot->is_set)
 		failed |= json_object_set_new(body, "snapshotId", json_string(snapshot->text));
-	failed |= json_object_set_new(body, "metadata", freestyle_metadata(input));
+	failed |= json_object_set_new(
+	    body, "metadata", sbx_steps_json_labels(input, sbx_freestyle_carries_label));
 	failed |= freestyle_put_window(body, "idleTimeoutSeconds",
 	                               &settings[FREESTYLE_SET_IDLE_TIMEOUT]);
 	if (auto_delete->is_set)
@@ -159,7 +133,8 @@ sbx_freestyle_launch(const SbxAccount *account, const SbxLaunchInput *input)
 		launch->state.launch_token = sbx_arena_strdup(&op->arena, input->launch_token);
 	launch->state.unique_name = sbx_arena_strdup(&op->arena, input->unique_name);
 	launch->slug = sbx_freestyle_slug(&op->arena, input->unique_name);
-	if (launch->slug != NULL && input->env_count == 0)
+	if (launch->slug != NULL && input->env_count <= sbx_kind_freestyle.max_launch_env &&
+	    input->label_count <= sbx_kind_freestyle.max_labels)
 		body = freestyle_create_body(launch->slug, account->settings, input);
 	if (body != NULL)
 		launch->body = sbx_json_print(&op->arena, body);

@@ -35,10 +35,9 @@ enum
 extern const SbxField sbx_microsandbox_settings[];
 
 /* microsandbox_launch.c */
+extern bool sbx_microsandbox_carries_label(const char *key, const char *value);
 extern SbxOp *
 sbx_microsandbox_launch(const SbxAccount *account, const SbxLaunchInput *input);
-
-extern bool sbx_microsandbox_carries_label(const char *key, const char *value);
 
 /* What the refusal of a create proves; the last row has the status 0. */
 typedef struct SbxMicrosandboxRefusal

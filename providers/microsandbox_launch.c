@@ -94,8 +94,8 @@ microsandbox_create_body(const SbxFieldValue *settings, const SbxLaunchInput *in
 	                 "scripts", "entrypoint", "cmd", "user",
 	                 microsandbox_text(&settings[MICROSANDBOX_SET_USER]), "log_level",
 	                 "env", microsandbox_env(input), "labels",
-	                 sbx_steps_json_pairs(input->labels, input->label_count), "rlimits",
-	                 "mounts", "patches", "network", "enabled", 1, "init",
+	                 sbx_steps_json_labels(input, sbx_microsandbox_carries_label),
+	                 "rlimits", "mounts", "patches", "network", "enabled", 1, "init",
 	                 "pull_policy", policy->is_set ? policy->text : "if_missing",
 	                 "security_profile", "default", "lifecycle", "ephemeral",
 	                 ephemeral->is_set && ephemeral->boolean, "max_duration_secs",
@@ -132,19 +132,13 @@ sbx_microsandbox_carries_label(const char *key, const char *value)
 
 /* Nobody else looks at these names. */
 static bool
-microsandbox_carries_variable(const char *name, const char *value)
+microsandbox_valid_env(const SbxLaunchInput *input)
 {
-	(void) value;
-	return *name != '\0' && strchr(name, '=') == NULL;
-}
-
-static bool
-microsandbox_carries(bool (*carries)(const char *key, const char *value),
-                     const SbxPair *pairs, int count)
-{
-	for (int i = 0; i < count; i++)
+	for (int i = 0; i < input->env_count; i++)
 	{
-		if (!carries(pairs[i].key, pairs[i].value))
+		const char *key = input->env[i].key;
+
+		if (*key == '\0' || strchr(key, '=') != NULL)
 			return false;
 	}
 	return true;
@@ -173,11 +167,7 @@ sbx_microsandbox_launch(const SbxAccount *account, const SbxLaunchInput *input)
 	launch->detached = input->detached;
 	launch->unique_name = sbx_arena_strdup(&op->arena, input->unique_name);
 	launch->wait.state.steps.allocation = SBX_ALLOCATION_NONE;
-	if (microsandbox_valid_name(input->unique_name) &&
-	    microsandbox_carries(sbx_microsandbox_carries_label, input->labels,
-	                         input->label_count) &&
-	    microsandbox_carries(microsandbox_carries_variable, input->env,
-	                         input->env_count))
+	if (microsandbox_valid_name(input->unique_name) && microsandbox_valid_env(input))
 		body = microsandbox_create_body(account->settings, input);
 	if (body != NULL)
 		launch->body = sbx_json_print(&op->arena, body);

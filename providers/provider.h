@@ -98,6 +98,9 @@ typedef struct SbxLaunchInput
 #define SBX_LABEL_ID     "sbx-router-id"
 #define SBX_LABEL_LAUNCH "sbx-router-launch"
 
+/* What the caller called it, for people: left out where it is too long for a label. */
+#define SBX_LABEL_NAME "sbx-router-name"
+
 /* Which sandbox: by the provider's id, or (outcome unknown) by its unique name. */
 typedef struct SbxTarget
 {
@@ -254,15 +257,15 @@ typedef struct SbxProviderKind
 	const SbxField *settings;
 	const SbxField *credentials;
 	bool detached_launch;       /* can return before the sandbox is ready */
-	bool launch_env;            /* environment variables can be given at launch */
 	bool launch_create_timeout; /* so can a time limit for the create */
-	int max_launch_env;         /* so many variables at most; 0 = no limit */
+	int max_launch_env;    /* variables at most; 0 = a launch has none, -1 = no limit */
 	int max_labels;        /* on one sandbox, the router's included; -1 = no limit */
 	int64_t max_script_ms; /* no script that is waited for lives longer; 0 = no limit */
 
 	/*
 	 * Can a launch carry this variable, or this label?  NULL = any.  Routing asks before
-	 * anything is made; a launch that comes with another all the same sends nothing.
+	 * anything is made, with texts in UTF-8; a launch that comes with another all the same
+	 * sends nothing.
 	 */
 	bool (*carries_variable)(const char *name, const char *value);
 	bool (*carries_label)(const char *key, const char *value);

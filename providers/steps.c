@@ -347,6 +347,28 @@ sbx_steps_json_pairs(const SbxPair *pairs, int count)
 	return object;
 }
 
+json_t *
+sbx_steps_json_labels(const SbxLaunchInput *input,
+                      bool (*carries)(const char *key, const char *value))
+{
+	json_t *object = sbx_json_new_object();
+
+	for (int i = 0; i < input->label_count && object != NULL; i++)
+	{
+		const SbxPair *label = &input->labels[i];
+		bool carried = carries(label->key, label->value);
+
+		if (!carried && strcmp(label->key, SBX_LABEL_NAME) == 0)
+			continue;
+		if (carried &&
+		    json_object_set_new(object, label->key, json_string(label->value)) == 0)
+			continue;
+		json_decref(object);
+		return NULL;
+	}
+	return object;
+}
+
 SbxOwner
 sbx_steps_owner(const json_t *labels, const char *unique_name, const char *launch_token)
 {

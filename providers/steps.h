@@ -116,6 +116,14 @@ extern size_t sbx_steps_count_characters(const char *text);
 /* NULL when a text is not UTF-8, or memory is short; the caller owns it. */
 extern json_t *sbx_steps_json_pairs(const SbxPair *pairs, int count);
 
+/*
+ * The same of the labels of a launch, also NULL when one of them cannot be carried.  A name
+ * that cannot is left out.
+ */
+extern json_t *
+sbx_steps_json_labels(const SbxLaunchInput *input,
+                      bool (*carries)(const char *key, const char *value));
+
 /* Seconds since 1970 as ISO 8601; NULL = a year that nobody means, or no memory. */
 extern const char *sbx_steps_time_text(SbxOp *op, int64_t seconds);
 

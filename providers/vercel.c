@@ -96,7 +96,7 @@ const SbxProviderKind sbx_kind_vercel = {
 
     /* A create is answered when the sandbox runs, or nearly so. */
     .detached_launch = false,
-    .launch_env = true,
+    .max_launch_env = -1,
     .launch_create_timeout = true,
     .max_labels = 5,
     .carries_label = sbx_vercel_carries_label,

@@ -24,7 +24,6 @@ static SbxStep vercel_launch_start;
 static SbxStep vercel_launch_created;
 static SbxStep vercel_launch_looked_up;
 static SbxOpWant vercel_launch_refused(SbxOp *op);
-static bool vercel_carries_labels(const SbxLaunchInput *input);
 static json_t *
 vercel_create_body(const SbxVercelState *state, const SbxFieldValue *settings,
                    const SbxLaunchInput *input);
@@ -56,7 +55,8 @@ sbx_vercel_launch(const SbxAccount *account, const SbxLaunchInput *input)
 	launch->url = sbx_arena_printf(
 	    &op->arena, "%s/%s/sandboxes?%s", launch->state.api_url,
 	    settings[VERCEL_SET_RUNTIME].is_set ? "v2" : "v3", launch->state.team_query);
-	if (vercel_carries_labels(input) && launch->state.project != NULL)
+	if (input->label_count <= sbx_kind_vercel.max_labels &&
+	    launch->state.project != NULL)
 		body = vercel_create_body(&launch->state, settings, input);
 	if (body != NULL)
 		launch->body = sbx_json_print(&op->arena, body);
@@ -74,17 +74,6 @@ sbx_vercel_carries_label(const char *key, const char *value)
 {
 	return *key != '\0' && strchr(key, ':') == NULL &&
 	       sbx_steps_count_characters(value) <= VERCEL_TAG_CHARACTERS;
-}
-
-static bool
-vercel_carries_labels(const SbxLaunchInput *input)
-{
-	for (int i = 0; i < input->label_count; i++)
-	{
-		if (!sbx_vercel_carries_label(input->labels[i].key, input->labels[i].value))
-			return false;
-	}
-	return input->label_count <= sbx_kind_vercel.max_labels;
 }
 
 static int
@@ -139,7 +128,7 @@ vercel_create_body(const SbxVercelState *state, const SbxFieldValue *settings,
 		    body, "env", sbx_steps_json_pairs(input->env, input->env_count));
 	if (input->label_count > 0)
 		failed |= json_object_set_new(
-		    body, "tags", sbx_steps_json_pairs(input->labels, input->label_count));
+		    body, "tags", sbx_steps_json_labels(input, sbx_vercel_carries_label));
 	if (failed == 0)
 		return body;
 	json_decref(body);

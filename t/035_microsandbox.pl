@@ -62,6 +62,9 @@ is(scalar(grep { ($_->{headers}{authorization} // '') !~ /^Bearer ./ } requests_
 	0, 'every request has a key, by which the emulator knows whose sandboxes they are');
 is(scalar(grep { $_->{path} !~ m{/sandboxes/$uuid} } requests_to(qr{/sandboxes/})), 0, 'and is about the UUID');
 
+like($s->execute(q{SELECT sbx_provision('{"launch":{"labels":{"service.x":"y"}}}')})->detail, qr/LAUNCH_FIELD:labels/,
+	'must fire: a label that is the provider\'s own is refused in routing');
+
 #
 # What the agent says, cut
 #

@@ -4,6 +4,7 @@
  */
 #include "core/route.h"
 
+#include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 #include "utils/numeric.h"
 
@@ -56,13 +57,20 @@ sbx_route_reject(const SbxRouting *routing, SbxVerdict *verdict, SbxRule rule)
 
 /* --- declared facts, in the order of the rules -------------------------------- */
 
+/* As it would be sent: characters count, not bytes of whatever the database is in. */
+static const char *
+wire_text(const char *text)
+{
+	return pg_server_to_any(text, strlen(text), PG_UTF8);
+}
+
 static bool
 carries_each(bool (*carries)(const char *key, const char *value), const SbxText *pairs,
              int count)
 {
 	for (int i = 0; carries != NULL && i < count; i++)
 	{
-		if (!carries(pairs[i].key, pairs[i].value))
+		if (!carries(wire_text(pairs[i].key), wire_text(pairs[i].value)))
 			return false;
 	}
 	return true;
@@ -71,10 +79,8 @@ carries_each(bool (*carries)(const char *key, const char *value), const SbxText 
 static bool
 carries_env(const SbxLaunchAbility *launch, const SbxRequest *request)
 {
-	if (request->env_count == 0)
-		return true;
-	return launch->env &&
-	       (launch->max_env == 0 || request->env_count <= launch->max_env) &&
+	return (request->env_count == 0 || launch->max_env < 0 ||
+	        request->env_count <= launch->max_env) &&
 	       carries_each(launch->carries_variable, request->env, request->env_count);
 }
 

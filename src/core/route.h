@@ -10,13 +10,12 @@
 /* What a kind can carry in a launch; only registered pools have one. */
 typedef struct SbxLaunchAbility
 {
-	bool env;
 	bool create_timeout;
 	bool detached;
-	int max_env;    /* variables; 0 = no limit */
+	int max_env;    /* variables; 0 = none at all, -1 = no limit */
 	int max_labels; /* the caller's, and one for a name if it has one; -1 = no limit */
 
-	/* One of them; NULL = any. */
+	/* One of them, in UTF-8; NULL = any. */
 	bool (*carries_variable)(const char *name, const char *value);
 	bool (*carries_label)(const char *key, const char *value);
 } SbxLaunchAbility;

@@ -85,8 +85,7 @@ build_input(const SbxAcquisitions *all, SbxAcquisition *member)
 	if (member->launch_token != NULL)
 		labels[count++] = (SbxPair){SBX_LABEL_LAUNCH, member->launch_token};
 	if (request->name != NULL)
-		labels[count++] =
-		    (SbxPair){"sbx-router-name", sbx_session_to_utf8(request->name)};
+		labels[count++] = (SbxPair){SBX_LABEL_NAME, sbx_session_to_utf8(request->name)};
 	input->unique_name = member->id;
 	input->labels = labels;
 	input->label_count = count;

@@ -328,7 +328,6 @@ sbx_registry_parse(const SbxRegistration *registration, SbxDeclared *declared,
 	provider->registered_by = registration->registered_by;
 	pool->id = pstrdup(registration->id);
 	pool->enabled = registration->enabled;
-	provider->launch.env = provider->kind->launch_env;
 	provider->launch.max_env = provider->kind->max_launch_env;
 	provider->launch.carries_variable = provider->kind->carries_variable;
 	provider->launch.carries_label = provider->kind->carries_label;

@@ -104,7 +104,7 @@ make_launch(const SbxProviderKind *kind, const SbxAccount *account, FuzzInput *i
 	    .labels = pairs,
 	    .label_count = how & 1 ? 2 : 1,
 	    .env = &pairs[2],
-	    .env_count = how & 2 && kind->launch_env ? 1 : 0,
+	    .env_count = how & 2 && kind->max_launch_env != 0 ? 1 : 0,
 	    .create_timeout_ms = how & 4 && kind->launch_create_timeout ? 1000 : 0,
 	    .detached = how & 8 && kind->detached_launch,
 	    .launch_token = how & 1 ? "token" : NULL,

@@ -20,7 +20,7 @@ PG_MODULE_MAGIC;
 
 /* A kind that carries everything: its rules are asked, and none rejects. */
 static const SbxLaunchAbility carries_all = {
-    .env = true, .create_timeout = true, .detached = true, .max_labels = -1};
+    .max_env = -1, .create_timeout = true, .detached = true, .max_labels = -1};
 
 static void
 read_pool(const JsonbValue *object, SbxDeclared *declared, SbxPool *pool)

@@ -42,7 +42,7 @@ PG_FUNCTION_INFO_V1(sbx_test_launch);
 Datum
 sbx_test_launch(PG_FUNCTION_ARGS)
 {
-	const SbxLaunchAbility launch = {.env = PG_GETARG_BOOL(1),
+	const SbxLaunchAbility launch = {.max_env = PG_GETARG_BOOL(1) ? -1 : 0,
 	                                 .create_timeout = PG_GETARG_BOOL(2),
 	                                 .detached = PG_GETARG_BOOL(3),
 	                                 .max_labels = PG_GETARG_INT32(4)};
@@ -65,15 +65,14 @@ carries_short(const char *key, const char *value)
 
 /*
  * sbx_test_carries(request jsonb, max_env integer) returns text[]
- *		The same of a kind that carries variables in upper case, max_env of them (0 = no
+ *		The same of a kind that carries variables in upper case, max_env of them (-1 = no
  *		limit), and labels in lower case with values of less than 4 bytes.
  */
 PG_FUNCTION_INFO_V1(sbx_test_carries);
 Datum
 sbx_test_carries(PG_FUNCTION_ARGS)
 {
-	const SbxLaunchAbility launch = {.env = true,
-	                                 .max_env = PG_GETARG_INT32(1),
+	const SbxLaunchAbility launch = {.max_env = PG_GETARG_INT32(1),
 	                                 .max_labels = -1,
 	                                 .carries_variable = carries_upper_case,
 	                                 .carries_label = carries_short};

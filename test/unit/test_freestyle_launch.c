@@ -128,7 +128,7 @@ environment(void)
 	input.env = &env;
 	input.env_count = 1;
 	ok(is_refused(input), "must fire: there is no environment at launch");
-	ok(!sbx_kind_freestyle.launch_env, "and the kind says so");
+	is_number(sbx_kind_freestyle.max_launch_env, 0, "and the kind says so");
 	account.credentials[0] = NULL;
 	ok(is_refused(plain_input()), "must fire: no key");
 }

@@ -92,6 +92,8 @@ input_refused(void)
 		input.label_count = 1;
 		drive_start(&drive, sbx_kind_microsandbox.launch(micro_account(), &input));
 		fails(&drive, SBX_PHASE_NONE, 0, NULL, NONE, "must fire: label %zu", i);
+		ok(i == 4 || !sbx_kind_microsandbox.carries_label(bad[i].key, bad[i].value),
+		   "must fire: which routing knows before, %zu", i);
 		drive_end(&drive);
 	}
 	for (size_t i = 0; i < 3; i++)
@@ -108,6 +110,8 @@ input_refused(void)
 	input.label_count = 1;
 	drive_start(&drive, sbx_kind_microsandbox.launch(micro_account(), &input));
 	asks(&drive, "POST", MICRO_API "?start=true", "must not fire: a label of ours");
+	ok(sbx_kind_microsandbox.carries_label(good.key, good.value),
+	   "must not fire: in routing");
 	drive_end(&drive);
 	micro_account();
 	account_text(&account, "pullPolicy", "often");

@@ -127,6 +127,28 @@ never_sent(void)
 	}
 }
 
+static void
+name_too_long(void)
+{
+	static char long_name[258];
+	SbxPair name = {"sbx-router-name", long_name};
+	SbxLaunchInput input = plain_input();
+	Drive drive;
+
+	memset(long_name, 'n', 257);
+	input.labels = &name;
+	input.label_count = 1;
+	drive_start(&drive, sbx_kind_vercel.launch(vercel_account(), &input));
+	ok(drive.want == SBX_OP_WANT_HTTP && strstr(drive.op->request.body, "nnn") == NULL,
+	   "must fire: a name that no tag can hold is left out");
+	drive_end(&drive);
+	long_name[256] = '\0';
+	drive_start(&drive, sbx_kind_vercel.launch(vercel_account(), &input));
+	ok(drive.want == SBX_OP_WANT_HTTP && strstr(drive.op->request.body, "nnn") != NULL,
+	   "must not fire: one that fits");
+	drive_end(&drive);
+}
+
 void
 test_vercel_launch(void)
 {
@@ -134,4 +156,5 @@ test_vercel_launch(void)
 	refusals();
 	name_taken();
 	never_sent();
+	name_too_long();
 }

@@ -21,10 +21,11 @@ SELECT sbx_test_launch('{"resources":{"cpu":1},"launch":{"env":{"A":"1"}}}', fal
 -- Rule: nor does it get a variable or a label that it cannot carry.  must fire / must not fire
 SELECT request, max_env, sbx_test_carries(request::jsonb, max_env) AS rejections
 FROM (VALUES
-	('{"launch":{"env":{"a":"1"}}}', 0), ('{"launch":{"env":{"A":"1"}}}', 0), ('{"launch":{"env":{"A":"1","b":"1"}}}', 0), ('{"launch":{"env":{}}}', 1), ('{}', 1),
-	('{"launch":{"env":{"A":"1","B":"1"}}}', 1), ('{"launch":{"env":{"A":"1","B":"1"}}}', 2), ('{"launch":{"env":{"A":"1","B":"1"}}}', 0),
-	('{"launch":{"labels":{"A":"1"}}}', 0), ('{"launch":{"labels":{"a":"1"}}}', 0), ('{"launch":{"labels":{"a":"1","b":"long"}}}', 0), ('{"launch":{"labels":{"a":"1","b":"lon"}}}', 0),
-	('{"launch":{"labels":{"A":"1"},"env":{"a":"1"}}}', 0)) v(request, max_env);
+	('{"launch":{"env":{"a":"1"}}}', -1), ('{"launch":{"env":{"A":"1"}}}', -1), ('{"launch":{"env":{"A":"1","b":"1"}}}', -1), ('{"launch":{"env":{}}}', 1), ('{}', 1),
+	('{"launch":{"env":{"A":"1","B":"1"}}}', 1), ('{"launch":{"env":{"A":"1","B":"1"}}}', 2), ('{"launch":{"env":{"A":"1","B":"1"}}}', -1),
+	('{"launch":{"env":{"A":"1"}}}', 0), ('{"launch":{"env":{}}}', 0),
+	('{"launch":{"labels":{"A":"1"}}}', -1), ('{"launch":{"labels":{"a":"1"}}}', -1), ('{"launch":{"labels":{"a":"1","b":"long"}}}', -1), ('{"launch":{"labels":{"a":"1","b":"lon"}}}', -1),
+	('{"launch":{"labels":{"A":"1"},"env":{"a":"1"}}}', -1)) v(request, max_env);
 -- Rule: the name of a request is a label, where there are labels.  must fire / must not fire
 SELECT request, max_labels, sbx_test_launch(request::jsonb, true, true, true, max_labels, false) AS rejections
 FROM (VALUES
