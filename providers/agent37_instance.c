@@ -93,16 +93,10 @@ sbx_agent37_send_file(SbxOp *op, const char *path, const char *bytes, size_t len
 	url = sbx_arena_printf(&op->arena, "%s/v1/files/content?path=%s%s",
 	                       state->instance_url, encoded,
 	                       bytes == NULL ? "&disposition=attachment" : "");
-	sbx_op_request(op, bytes == NULL ? "GET" : "PUT", url, true);
-	if (!sbx_op_header(op, "X-Agent37-Key", "", state->api_key) ||
-	    !sbx_op_header(op, "User-Agent", "", "sbx_router/1.0") ||
-	    (bytes != NULL &&
-	     !sbx_op_header(op, "Content-Type", "", "application/octet-stream")))
-		return sbx_steps_fail(op, SBX_PHASE_NONE, NULL);
-	op->request.body = bytes;
-	op->request.body_length = length;
-	state->steps.step = answer;
-	return SBX_OP_WANT_HTTP;
+	sbx_steps_request(op, bytes == NULL ? "GET" : "PUT", url, 0);
+	sbx_steps_header(op, "X-Agent37-Key", "", state->api_key);
+	return sbx_steps_send(op, bytes == NULL ? NULL : "application/octet-stream", bytes,
+	                      length, answer);
 }
 
 /* --- refusals ------------------------------------------------------------- */

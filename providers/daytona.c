@@ -145,47 +145,27 @@ sbx_daytona_make_op(const SbxAccount *account, const char *operation,
 
 /* --- requests ----------------------------------------------------------- */
 
-/* content_type NULL = no body. */
-static SbxOpWant
-daytona_send_as(SbxOp *op, const char *method, const char *url, const char *accept,
-                const char *content_type, SbxStep *answer)
+/*
+ * The version is protocol negotiation: without it a session's output comes back in
+ * another shape.
+ */
+static void
+daytona_request(SbxOp *op, const char *method, const char *url)
 {
 	SbxDaytonaState *state = op->state;
 
-	sbx_op_request(op, method, url, strcmp(method, "POST") != 0);
-	op->request.timeout_ms = DAYTONA_EXCHANGE_MS;
-
-	/*
-	 * The version is protocol negotiation: without it a session's output comes
-	 * back in another shape.
-	 */
-	if (!sbx_op_header(op, "Authorization", "Bearer ", state->api_key) ||
-	    !sbx_op_header(op, "Accept", "", accept) ||
-	    !sbx_op_header(op, "User-Agent", "", "sbx_router/1.0") ||
-	    !sbx_op_header(op, "X-Daytona-Source", "", "sbx_router") ||
-	    !sbx_op_header(op, "X-Daytona-SDK-Version", "", "0.205.1") ||
-	    (content_type != NULL && !sbx_op_header(op, "Content-Type", "", content_type)))
-		return state->steps.sent ? sbx_steps_fail(op, SBX_PHASE_NONE, NULL)
-		                         : sbx_steps_refuse(op);
-	state->steps.step = answer;
-	return SBX_OP_WANT_HTTP;
+	sbx_steps_request(op, method, url, DAYTONA_EXCHANGE_MS);
+	sbx_steps_header(op, "Authorization", "Bearer ", state->api_key);
+	sbx_steps_header(op, "X-Daytona-Source", "", "sbx_router");
+	sbx_steps_header(op, "X-Daytona-SDK-Version", "", "0.205.1");
 }
 
-/*
- * Ask for one exchange; answer is the step that will look at what comes back.
- * Reads and deletes may be delivered twice.  A POST may not, unless the caller
- * says so afterwards.
- */
 SbxOpWant
 sbx_daytona_send(SbxOp *op, const char *method, const char *url, const char *body,
                  SbxStep *answer)
 {
-	SbxOpWant want = daytona_send_as(op, method, url, "application/json",
-	                                 body == NULL ? NULL : "application/json", answer);
-
-	op->request.body = body;
-	op->request.body_length = body == NULL ? 0 : strlen(body);
-	return want;
+	daytona_request(op, method, url);
+	return sbx_steps_send_json(op, body, answer);
 }
 
 /* The same for a body, or an answer, that is no JSON. */
@@ -194,11 +174,9 @@ sbx_daytona_send_bytes(SbxOp *op, const char *method, const char *url,
                        const char *content_type, const char *bytes, size_t length,
                        SbxStep *answer)
 {
-	SbxOpWant want = daytona_send_as(op, method, url, "*/*", content_type, answer);
-
-	op->request.body = bytes;
-	op->request.body_length = length;
-	return want;
+	daytona_request(op, method, url);
+	sbx_steps_header(op, "Accept", "", "*/*");
+	return sbx_steps_send(op, content_type, bytes, length, answer);
 }
 
 /* Ask the control plane what there is now. */

@@ -163,40 +163,15 @@ sbx_e2b_set_target(SbxOp *op, const SbxTarget *target)
 
 /* --- the control plane ---------------------------------------------------- */
 
-/*
- * A header could not be written: nothing of this request leaves.  Behind the first one
- * it can only be the token, which an answer gave.
- */
-static SbxOpWant
-e2b_unsendable(SbxOp *op)
-{
-	SbxE2bState *state = op->state;
-
-	return state->steps.sent ? sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL)
-	                         : sbx_steps_refuse(op);
-}
-
-/*
- * Reads and deletes may be delivered twice.  A POST may not, unless the caller says so
- * afterwards.
- */
 SbxOpWant
 sbx_e2b_send(SbxOp *op, const char *method, const char *url, const char *body,
              SbxStep *answer)
 {
 	SbxE2bState *state = op->state;
 
-	sbx_op_request(op, method, url, strcmp(method, "POST") != 0);
-	op->request.timeout_ms = E2B_EXCHANGE_MS;
-	if (!sbx_op_header(op, "X-API-KEY", "", state->api_key) ||
-	    !sbx_op_header(op, "Accept", "", "application/json") ||
-	    !sbx_op_header(op, "User-Agent", "", "sbx_router/1.0") ||
-	    (body != NULL && !sbx_op_header(op, "Content-Type", "", "application/json")))
-		return e2b_unsendable(op);
-	op->request.body = body;
-	op->request.body_length = body == NULL ? 0 : strlen(body);
-	state->steps.step = answer;
-	return SBX_OP_WANT_HTTP;
+	sbx_steps_request(op, method, url, E2B_EXCHANGE_MS);
+	sbx_steps_header(op, "X-API-KEY", "", state->api_key);
+	return sbx_steps_send_json(op, body, answer);
 }
 
 SbxOpWant
@@ -430,18 +405,18 @@ e2b_extended(SbxOp *op)
 }
 
 /* A user is named the way that HTTP names one, without a password. */
-static bool
+static void
 e2b_user_header(SbxOp *op)
 {
 	SbxE2bState *state = op->state;
 	const char *pair;
 
 	if (state->user == NULL)
-		return true;
+		return;
 	pair = sbx_arena_printf(&op->arena, "%s:", state->user);
 	if (pair != NULL)
 		pair = sbx_base64_encode(&op->arena, pair, strlen(pair));
-	return pair != NULL && sbx_op_header(op, "Authorization", "Basic ", pair);
+	sbx_steps_header(op, "Authorization", "Basic ", pair);
 }
 
 SbxOpWant
@@ -452,21 +427,13 @@ sbx_e2b_send_envd(SbxOp *op, const char *method, const char *path,
 	SbxE2bState *state = op->state;
 	const char *url = sbx_arena_printf(&op->arena, "%s%s", state->envd_url, path);
 
-	sbx_op_request(op, method, url, strcmp(method, "POST") != 0);
-	op->request.timeout_ms = E2B_EXCHANGE_MS;
-	if (!sbx_op_header(op, "E2b-Sandbox-Id", "", op->sandbox_id) ||
-	    !sbx_op_header(op, "E2b-Sandbox-Port", "", E2B_ENVD_PORT) ||
-	    !sbx_op_header(op, "User-Agent", "", "sbx_router/1.0") ||
-	    (state->envd_token != NULL &&
-	     !sbx_op_header(op, "X-Access-Token", "", state->envd_token)) ||
-	    (content_type != NULL &&
-	     !sbx_op_header(op, "Content-Type", "", content_type)) ||
-	    !e2b_user_header(op))
-		return e2b_unsendable(op);
-	op->request.body = bytes;
-	op->request.body_length = length;
-	state->steps.step = answer;
-	return SBX_OP_WANT_HTTP;
+	sbx_steps_request(op, method, url, E2B_EXCHANGE_MS);
+	sbx_steps_header(op, "E2b-Sandbox-Id", "", op->sandbox_id);
+	sbx_steps_header(op, "E2b-Sandbox-Port", "", E2B_ENVD_PORT);
+	if (state->envd_token != NULL)
+		sbx_steps_header(op, "X-Access-Token", "", state->envd_token);
+	e2b_user_header(op);
+	return sbx_steps_send(op, content_type, bytes, length, answer);
 }
 
 SbxOpWant

@@ -116,14 +116,9 @@ freestyle_request(SbxOp *op, const char *method, const char *url,
 {
 	SbxFreestyleState *state = op->state;
 
-	sbx_op_request(op, method, url, strcmp(method, "POST") != 0);
-	op->request.timeout_ms = FREESTYLE_EXCHANGE_MS;
-	if (!sbx_op_header(op, "Authorization", "Bearer ", state->api_key) ||
-	    !sbx_op_header(op, "User-Agent", "", "sbx_router/1.0") ||
-	    (content_type != NULL && !sbx_op_header(op, "Content-Type", "", content_type)))
-		return sbx_steps_refuse(op);
-	state->steps.step = next;
-	return SBX_OP_WANT_HTTP;
+	sbx_steps_request(op, method, url, FREESTYLE_EXCHANGE_MS);
+	sbx_steps_header(op, "Authorization", "Bearer ", state->api_key);
+	return sbx_steps_send(op, content_type, NULL, 0, next);
 }
 
 /* Reads, deletes and writes to a place may be delivered twice; a POST may not. */

@@ -164,24 +164,15 @@ sbx_microsandbox_set_target(SbxOp *op, const SbxTarget *target)
 
 /* --- the control plane ---------------------------------------------------- */
 
-/* Reads and deletes may be delivered twice. */
 SbxOpWant
 sbx_microsandbox_send(SbxOp *op, const char *method, const char *url, const char *body,
                       SbxStep *answer)
 {
 	SbxMicrosandboxState *state = op->state;
 
-	sbx_op_request(op, method, url, strcmp(method, "POST") != 0);
-	op->request.timeout_ms = MICROSANDBOX_EXCHANGE_MS;
-	if (!sbx_op_header(op, "Authorization", "Bearer ", state->api_key) ||
-	    !sbx_op_header(op, "Accept", "", "application/json") ||
-	    !sbx_op_header(op, "User-Agent", "", "sbx_router/1.0") ||
-	    (body != NULL && !sbx_op_header(op, "Content-Type", "", "application/json")))
-		return sbx_steps_refuse(op);
-	op->request.body = body;
-	op->request.body_length = body == NULL ? 0 : strlen(body);
-	state->steps.step = answer;
-	return SBX_OP_WANT_HTTP;
+	sbx_steps_request(op, method, url, MICROSANDBOX_EXCHANGE_MS);
+	sbx_steps_header(op, "Authorization", "Bearer ", state->api_key);
+	return sbx_steps_send_json(op, body, answer);
 }
 
 SbxOpWant

@@ -222,6 +222,56 @@ sbx_steps_retry_after_trouble(SbxOp *op, SbxStep *step)
 	return sbx_steps_retry(op, step);
 }
 
+/* --- requests ------------------------------------------------------------- */
+
+void
+sbx_steps_request(SbxOp *op, const char *method, const char *url, int64_t timeout_ms)
+{
+	SbxSteps *steps = op->state;
+
+	sbx_op_request(op, method, url, strcmp(method, "POST") != 0);
+	op->request.timeout_ms = timeout_ms;
+	steps->unsendable = false;
+}
+
+void
+sbx_steps_header(SbxOp *op, const char *name, const char *prefix, const char *value)
+{
+	SbxSteps *steps = op->state;
+
+	steps->unsendable |= !sbx_op_header(op, name, prefix, value);
+}
+
+/*
+ * Where a header could not be written, nothing of the request leaves.  Of the first one
+ * that is what we were given; of a later one it is what an answer gave.
+ */
+SbxOpWant
+sbx_steps_send(SbxOp *op, const char *content_type, const char *bytes, size_t length,
+               SbxStep *answer)
+{
+	SbxSteps *steps = op->state;
+
+	sbx_steps_header(op, "User-Agent", "", "sbx_router/1.0");
+	if (content_type != NULL)
+		sbx_steps_header(op, "Content-Type", "", content_type);
+	if (steps->unsendable)
+		return steps->sent ? sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL)
+		                   : sbx_steps_refuse(op);
+	op->request.body = bytes;
+	op->request.body_length = length;
+	steps->step = answer;
+	return SBX_OP_WANT_HTTP;
+}
+
+SbxOpWant
+sbx_steps_send_json(SbxOp *op, const char *body, SbxStep *answer)
+{
+	sbx_steps_header(op, "Accept", "", "application/json");
+	return sbx_steps_send(op, body == NULL ? NULL : "application/json", body,
+	                      body == NULL ? 0 : strlen(body), answer);
+}
+
 /* --- answers -------------------------------------------------------------- */
 
 bool

@@ -27,6 +27,7 @@ typedef struct SbxSteps
 	int64_t pause_ms;         /* length of the next pause */
 	int64_t waited_ms;        /* sum of pauses: there is no clock here */
 	int trouble;              /* in a row */
+	bool unsendable;          /* a header of the request being written is none */
 
 	/* The last thing that went wrong; what a failure by timeout reports. */
 	SbxFailure noted;
@@ -70,6 +71,25 @@ extern SbxOpWant sbx_steps_wait(SbxOp *op, SbxStep *next);
  */
 extern SbxOpWant sbx_steps_retry(SbxOp *op, SbxStep *step);
 extern SbxOpWant sbx_steps_retry_after_trouble(SbxOp *op, SbxStep *step);
+
+/* --- requests ------------------------------------------------------------- */
+
+/*
+ * A request is begun, gets the headers that are a kind's own, and is sent; answer is the
+ * step that will look at what comes back.  Reads, deletes and writes to a place may be
+ * delivered twice.  A POST may not, unless the caller says so afterwards.
+ */
+extern void
+sbx_steps_request(SbxOp *op, const char *method, const char *url, int64_t timeout_ms);
+extern void
+sbx_steps_header(SbxOp *op, const char *name, const char *prefix, const char *value);
+
+/* A content type of NULL says nothing of the body, of which there is none as a rule. */
+extern SbxOpWant sbx_steps_send(SbxOp *op, const char *content_type, const char *bytes,
+                                size_t length, SbxStep *answer);
+
+/* To whom JSON is spoken both ways; NULL = no body. */
+extern SbxOpWant sbx_steps_send_json(SbxOp *op, const char *body, SbxStep *answer);
 
 /* --- answers -------------------------------------------------------------- */
 

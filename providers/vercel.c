@@ -198,20 +198,13 @@ sbx_vercel_set_target(SbxOp *op, const SbxTarget *target)
 
 /* --- requests ------------------------------------------------------------- */
 
-SbxOpWant
-sbx_vercel_send_as(SbxOp *op, const char *method, const char *url,
-                   const char *content_type, SbxStep *answer)
+void
+sbx_vercel_request(SbxOp *op, const char *method, const char *url)
 {
 	SbxVercelState *state = op->state;
 
-	sbx_op_request(op, method, url, strcmp(method, "POST") != 0);
-	op->request.timeout_ms = VERCEL_EXCHANGE_MS;
-	if (!sbx_op_header(op, "Authorization", "Bearer ", state->token) ||
-	    !sbx_op_header(op, "Content-Type", "", content_type) ||
-	    !sbx_op_header(op, "User-Agent", "", "sbx_router/1.0"))
-		return sbx_steps_refuse(op);
-	state->steps.step = answer;
-	return SBX_OP_WANT_HTTP;
+	sbx_steps_request(op, method, url, VERCEL_EXCHANGE_MS);
+	sbx_steps_header(op, "Authorization", "Bearer ", state->token);
 }
 
 /* Every request says that it is JSON, as the provider's own client does. */
@@ -219,11 +212,9 @@ SbxOpWant
 sbx_vercel_send(SbxOp *op, const char *method, const char *url, const char *body,
                 SbxStep *answer)
 {
-	SbxOpWant want = sbx_vercel_send_as(op, method, url, "application/json", answer);
-
-	op->request.body = body;
-	op->request.body_length = body == NULL ? 0 : strlen(body);
-	return want;
+	sbx_vercel_request(op, method, url);
+	return sbx_steps_send(op, "application/json", body, body == NULL ? 0 : strlen(body),
+	                      answer);
 }
 
 /* Without "resume" it starts nothing. */

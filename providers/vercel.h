@@ -114,9 +114,8 @@ extern SbxOpWant sbx_vercel_send(SbxOp *op, const char *method, const char *url,
                                  const char *body, SbxStep *answer);
 extern SbxOpWant sbx_vercel_look(SbxOp *op, SbxStep *answer);
 
-/* The same for a body of another kind, which the caller adds. */
-extern SbxOpWant sbx_vercel_send_as(SbxOp *op, const char *method, const char *url,
-                                    const char *content_type, SbxStep *answer);
+/* Begins one for another kind of body, which the caller sends (sbx_steps_send). */
+extern void sbx_vercel_request(SbxOp *op, const char *method, const char *url);
 
 /* To the session that the last look found; path is what follows its id, or "". */
 extern const char *sbx_vercel_session_url(SbxOp *op, const char *path);

@@ -75,16 +75,12 @@ sbx_vercel_pack(SbxOp *op, const char *path, const char *bytes, size_t length,
 SbxOpWant
 sbx_vercel_send_archive(SbxOp *op, const SbxVercelArchive *archive, SbxStep *answer)
 {
-	SbxOpWant want =
-	    sbx_vercel_send_as(op, "POST", sbx_vercel_session_url(op, "/fs/write"),
-	                       "application/gzip", answer);
+	SbxOpWant want;
 
-	if (want != SBX_OP_WANT_HTTP)
-		return want;
-	if (!sbx_op_header(op, "X-Cwd", "", "/"))
-		return sbx_steps_fail(op, SBX_PHASE_NONE, NULL);
-	op->request.body = archive->bytes;
-	op->request.body_length = archive->length;
+	sbx_vercel_request(op, "POST", sbx_vercel_session_url(op, "/fs/write"));
+	sbx_steps_header(op, "X-Cwd", "", "/");
+	want =
+	    sbx_steps_send(op, "application/gzip", archive->bytes, archive->length, answer);
 	op->request.timeout_ms = 0;
 	return want;
 }
