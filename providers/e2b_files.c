@@ -110,13 +110,28 @@ e2b_upload_send(SbxOp *op)
 	return want;
 }
 
+/* What was stored: [{"path":...}].  Something else that says 200 has stored nothing. */
+static bool
+e2b_is_stored(const SbxOp *op)
+{
+	json_t *answer = sbx_json_parse(op->response.body, op->response.body_length, false);
+	bool stored = json_is_array(answer) &&
+	              sbx_json_string(json_array_get(answer, 0), "path") != NULL;
+
+	json_decref(answer);
+	return stored;
+}
+
 static SbxOpWant
 e2b_upload_answered(SbxOp *op)
 {
 	SbxSteps *steps = op->state;
 
 	steps->acted |= sbx_steps_may_have_arrived(op);
-	return sbx_steps_is_success(op) ? sbx_op_succeed(op, NULL) : e2b_fail_file(op);
+	if (!sbx_steps_is_success(op))
+		return e2b_fail_file(op);
+	return e2b_is_stored(op) ? sbx_op_succeed(op, NULL)
+	                         : sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
 }
 
 /* --- down ----------------------------------------------------------------- */

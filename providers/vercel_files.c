@@ -125,6 +125,17 @@ vercel_upload_send(SbxOp *op)
 	return want;
 }
 
+/* An empty object.  Something else that says 200 has stored nothing. */
+static bool
+vercel_is_stored(const SbxOp *op)
+{
+	json_t *answer = sbx_steps_object(op, false);
+	bool stored = answer != NULL;
+
+	json_decref(answer);
+	return stored;
+}
+
 static SbxOpWant
 vercel_upload_answered(SbxOp *op)
 {
@@ -132,7 +143,8 @@ vercel_upload_answered(SbxOp *op)
 
 	steps->acted |= sbx_steps_may_have_arrived(op);
 	if (sbx_steps_is_success(op))
-		return sbx_op_succeed(op, NULL);
+		return vercel_is_stored(op) ? sbx_op_succeed(op, NULL)
+		                            : sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
 	return sbx_vercel_fail_in_session(op, op->response.status == 400
 	                                          ? "INVALID_FILE_PATH"
 	                                          : sbx_steps_status_code(op));

@@ -46,6 +46,9 @@ my %kind = (
 		settings => sub { (apiUrl => "$_[0]/e2b", sandboxUrl => "$_[0]/e2b-envd") },
 		long_life => { timeoutSeconds => 7200 },
 		script => '*/process.Process/Start',
+
+		# The answer to an upload says what was stored.
+		expected => { 'upload, nonsense' => 'fails' },
 	},
 	microsandbox => {
 		settings => sub { (apiUrl => "$_[0]/microsandbox", image => 'alpine') },
@@ -89,8 +92,11 @@ my %kind = (
 		credential => sub { { token => $_[0], teamId => 'team_of_the_test', projectId => 'prj_of_the_test' } },
 		script => '*/cmd',
 		expected => {
-			# The answer to an upload is two bytes long.
+			# The answer to an upload is two bytes long: an object, in which nothing is that
+			# could be spoiled.
 			'upload, slow' => 'works',
+			'upload, garbage' => 'fails',
+			'upload, deep' => 'fails',
 
 			# The first text of such an answer is not looked at.
 			'run, nul' => 'works',

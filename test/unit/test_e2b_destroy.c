@@ -40,6 +40,8 @@ files(void)
 	            {429, "RATE_LIMITED"},
 	            {507, "DISK_FULL"},
 	            {500, NULL}};
+	static const char *const nothing[] = {
+	    "", "[]", "{}", "<html>", "[1]", "[{}]", "[{\"path\":1}]"};
 	const SbxFileContent *content;
 	Drive drive = uploading("/home/user/a b\xc3\xa9&=.txt");
 
@@ -52,9 +54,18 @@ files(void)
 	   "byte for byte");
 	ok(drive.op->request.repeatable, "no harm twice");
 	is_secret_kept(&drive, "upload");
-	drive_answer(&drive, 200, "[]");
-	ok(drive.op->succeeded, "done");
+	drive_answer(&drive, 200, "[{\"path\":\"/home/user/a\",\"name\":\"a\"}]");
+	ok(drive.op->succeeded, "must not fire: done");
 	drive_end(&drive);
+	for (size_t i = 0; i < sizeof(nothing) / sizeof(nothing[0]); i++)
+	{
+		drive = uploading("a");
+		drive_answer(&drive, 200, nothing[i]);
+		fails(&drive, SBX_PHASE_PROTOCOL, 200, NULL, UNKNOWN,
+		      "must fire: a success that tells of no file: %s", nothing[i]);
+		ok(drive.op->failure.request_sent, "and it may be there");
+		drive_end(&drive);
+	}
 	drive_start(&drive, sbx_kind_e2b.download(e2b_account(), &e2b_target, "", 100));
 	fails(&drive, SBX_PHASE_NONE, 0, NULL, SBX_ALLOCATION_NONE, "no path");
 	drive_end(&drive);

@@ -160,7 +160,7 @@ static const Answer reconciled_answers[] = {
 static const Answer status_answers[] = {OPENED, {200, PRINTED("Mwo=")}};
 static const Answer logs_answers[] = {
     OPENED, {200, PRINTED("b3V0")}, {200, PRINTED("ZXJy")}};
-static const Answer upload_answers[] = {OPENED, {200, "[]"}};
+static const Answer upload_answers[] = {OPENED, {200, "[{\"path\":\"/a\"}]"}};
 static const Answer full_answers[] = {OPENED, {507, ""}};
 static const Answer download_answers[] = {OPENED, {200, "content"}};
 static const Answer missing_answers[] = {OPENED, {502, ""}, {200, E2B_DTO("paused")}};

@@ -192,6 +192,23 @@ refusals(void)
 	}
 }
 
+static void
+stored(void)
+{
+	static const char *const rows[] = {"", "<html>", "[]", "null", "{"};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	{
+		Drive drive = vercel_opened(upload("a", "x", 1));
+
+		drive_answer(&drive, 200, rows[i]);
+		fails(&drive, SBX_PHASE_PROTOCOL, 200, NULL, UNKNOWN,
+		      "must fire: a success that is none of the interface's: %s", rows[i]);
+		ok(drive.op->failure.request_sent, "and it may be there");
+		drive_end(&drive);
+	}
+}
+
 /* It can be the file that is not there, the session, or the sandbox. */
 static void
 not_found(void)
@@ -308,6 +325,7 @@ test_vercel_files(void)
 	lengths();
 	names();
 	refusals();
+	stored();
 	not_found();
 	not_running();
 	contents();
