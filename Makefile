@@ -75,6 +75,7 @@ OBJS = \
 	providers/script.o \
 	providers/script_output.o \
 	providers/connect.o \
+	providers/background.o \
 	providers/marks.o \
 	providers/ndjson.o \
 	providers/tar.o \

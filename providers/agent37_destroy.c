@@ -23,7 +23,6 @@ typedef struct SbxAgent37Destroy
 	SbxAgent37State state; /* first */
 	const char *unique_name;
 	const char *launch_token; /* NULL = none */
-	SbxDestroyResult result;
 } SbxAgent37Destroy;
 
 static SbxStep agent37_destroy_start;
@@ -67,15 +66,6 @@ agent37_destroy_start(SbxOp *op)
 		return sbx_steps_refuse(op);
 	sbx_agent37_point_at(op, op->sandbox_id);
 	return agent37_destroy_delete(op);
-}
-
-static SbxOpWant
-agent37_destroy_done(SbxOp *op, SbxDestroyResult result)
-{
-	SbxAgent37Destroy *destroy = op->state;
-
-	destroy->result = result;
-	return sbx_op_succeed(op, &destroy->result);
 }
 
 /* --- by its metadata -------------------------------------------------------- */
@@ -167,10 +157,9 @@ agent37_destroy_deleted(SbxOp *op)
 
 	steps->acted |= op->response.resent;
 	if (agent37_says_deleted(op))
-		return agent37_destroy_done(op, SBX_DESTROY_DONE);
+		return sbx_steps_destroyed(op, SBX_DESTROY_DONE);
 	if (sbx_steps_is_absent(op))
-		return agent37_destroy_done(op, steps->acted ? SBX_DESTROY_DONE
-		                                             : SBX_DESTROY_WAS_GONE);
+		return sbx_steps_nothing_left(op);
 	if (status == 409)
 	{
 		steps->trouble = 0;

@@ -11,9 +11,6 @@
 /* Megabytes over a slow line take minutes. */
 #define AGENT37_FILE_TIMEOUT_MS (10 * 60 * 1000)
 
-/* A refusal has its text, however small the file may be. */
-#define AGENT37_REFUSAL_BYTES ((size_t) 64 * 1024)
-
 typedef struct SbxAgent37File
 {
 	SbxAgent37State state; /* first */
@@ -64,16 +61,12 @@ sbx_agent37_upload(const SbxAccount *account, const SbxTarget *target,
 	SbxOp *op = agent37_make_file_op(account, "upload", agent37_upload_start, target,
 	                                 input->path);
 	SbxAgent37File *file;
-	char *bytes;
 
 	if (op == NULL)
 		return NULL;
 	file = op->state;
 	file->length = input->length;
-	bytes = sbx_arena_alloc(&op->arena, input->length + 1);
-	if (bytes != NULL && input->length > 0)
-		memcpy(bytes, input->bytes, input->length);
-	file->bytes = bytes;
+	file->bytes = sbx_steps_copy_content(op, input);
 	return sbx_steps_made(op);
 }
 
@@ -137,9 +130,7 @@ agent37_download_send(SbxOp *op)
 	SbxOpWant want =
 	    sbx_agent37_send_file(op, file->path, NULL, 0, agent37_download_answered);
 
-	op->request.max_response = file->max_bytes > AGENT37_REFUSAL_BYTES
-	                               ? file->max_bytes
-	                               : AGENT37_REFUSAL_BYTES;
+	sbx_steps_expect_file(op, file->max_bytes);
 	return want;
 }
 
@@ -159,16 +150,12 @@ static SbxOpWant
 agent37_download_answered(SbxOp *op)
 {
 	SbxAgent37File *file = op->state;
-	SbxFileContent *content;
 
-	if (op->response.too_large ||
-	    (op->response.status == 200 && op->response.body_length > file->max_bytes))
+	if (sbx_steps_is_file_too_large(op, file->max_bytes))
 		return sbx_steps_fail_response(op, "FILE_TOO_LARGE");
 	if (op->response.status != 200)
 		return sbx_agent37_file_refused(op, agent37_download_send);
 	if (!agent37_is_attachment(op))
 		return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, "NO_FILE_SERVICE");
-	content = sbx_steps_file_content(op);
-	return content != NULL ? sbx_op_succeed(op, content)
-	                       : sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
+	return sbx_steps_succeed_with_file(op);
 }

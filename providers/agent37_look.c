@@ -28,7 +28,6 @@ agent37_get_start(SbxOp *op)
 	return sbx_agent37_look(op, agent37_get_answered);
 }
 
-/* "No such instance" is an answer to the question, not a failure to ask it. */
 static SbxOpWant
 agent37_get_answered(SbxOp *op)
 {
@@ -36,12 +35,7 @@ agent37_get_answered(SbxOp *op)
 	SbxSandboxFacts *facts;
 
 	if (op->response.status == 404)
-	{
-		facts = sbx_arena_alloc(&op->arena, sizeof(*facts));
-		if (facts != NULL)
-			facts->state = SBX_STATE_GONE;
-		return sbx_op_succeed(op, facts);
-	}
+		return sbx_steps_succeed_gone(op);
 	instance = sbx_agent37_take_instance(op);
 	if (instance == NULL)
 		return SBX_OP_WANT_NOTHING;

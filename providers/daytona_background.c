@@ -8,8 +8,8 @@
  */
 #include <string.h>
 
+#include "providers/background.h"
 #include "providers/daytona.h"
-#include "providers/script.h"
 
 #define DAYTONA_START_SCRIPT_MS (30 * 1000)
 #define DAYTONA_ASK_SCRIPT_MS   (30 * 1000)
@@ -34,8 +34,7 @@ daytona_read_word(const SbxOp *op, int *exit_code)
 {
 	json_t *answer = op->response.status == 200 ? sbx_steps_object(op, false) : NULL;
 	const char *text = sbx_json_string(answer, "result");
-	SbxScriptWord word =
-	    text == NULL ? SBX_SCRIPT_GARBAGE : sbx_script_read_status(text, exit_code);
+	SbxScriptWord word = sbx_script_read_status(text, exit_code);
 
 	json_decref(answer);
 	return word;
@@ -61,15 +60,13 @@ daytona_fail_by_word(SbxOp *op, const char *code)
 
 typedef struct SbxDaytonaBackground
 {
-	SbxDaytonaState state; /* first */
+	SbxDaytonaState state;    /* first */
+	SbxBackground background; /* its text is the command as the session will have it */
 	const char *claim_body;
 	const char *status_body;
 	const char *session_body;
 	const char *session_path;
-	const char *command; /* as the session will have it */
 	const char *command_body;
-	int looks; /* how often was looked for the same thing */
-	SbxStartedScript started;
 } SbxDaytonaBackground;
 
 static SbxStep daytona_background_start;
@@ -84,34 +81,29 @@ static SbxStep daytona_background_executed;
 static SbxStep daytona_background_check;
 static SbxStep daytona_background_checked;
 
-/* The texts, as far as there is memory for them. */
+/* The bodies that its texts go in, as far as there is memory for them. */
 static void
-daytona_background_write(SbxOp *op, const SbxRunInput *input)
+daytona_background_write(SbxOp *op)
 {
-	SbxDaytonaBackground *background = op->state;
-	SbxStartedScript *started = &background->started;
+	SbxDaytonaBackground *start = op->state;
+	const SbxBackground *background = &start->background;
+	const char *session_id = background->started.session_id;
 
-	background->command = sbx_script_background_text(&op->arena, input);
-	background->command_body =
-	    sbx_daytona_session_body(&op->arena, background->command, true);
-	if (background->command_body == NULL)
-		return;
-	started->session_id = sbx_arena_strdup(&op->arena, input->run_id);
-	started->command_id = sbx_script_fingerprint(&op->arena, background->command);
-	if (started->session_id == NULL || started->command_id == NULL)
-		return;
-	background->session_body =
-	    sbx_arena_printf(&op->arena, "{\"sessionId\":\"%s\"}", started->session_id);
-	background->session_path =
-	    sbx_arena_printf(&op->arena, "/process/session/%s", started->session_id);
-	background->claim_body = sbx_daytona_command_body(
-	    &op->arena,
-	    sbx_script_claim_text(&op->arena, started->session_id, started->command_id),
-	    DAYTONA_PRINT_SECONDS);
-	background->status_body = sbx_daytona_command_body(
-	    &op->arena,
-	    sbx_script_status_text(&op->arena, started->session_id, started->command_id),
-	    DAYTONA_PRINT_SECONDS);
+	start->command_body = sbx_daytona_session_body(&op->arena, background->text, true);
+	start->session_body =
+	    sbx_arena_printf(&op->arena, "{\"sessionId\":\"%s\"}", session_id);
+	start->session_path =
+	    sbx_arena_printf(&op->arena, "/process/session/%s", session_id);
+	start->claim_body = sbx_daytona_command_body(&op->arena, background->claim_text,
+	                                             DAYTONA_PRINT_SECONDS);
+	start->status_body = sbx_daytona_command_body(&op->arena, background->status_text,
+	                                              DAYTONA_PRINT_SECONDS);
+}
+
+static SbxBackground *
+daytona_background(SbxOp *op)
+{
+	return &((SbxDaytonaBackground *) op->state)->background;
 }
 
 SbxOp *
@@ -122,16 +114,20 @@ sbx_daytona_start_script(const SbxAccount *account, const SbxTarget *target,
 	                                sizeof(SbxDaytonaBackground), DAYTONA_ARENA_SMALL,
 	                                input->timeout_ms > 0 ? input->timeout_ms
 	                                                      : DAYTONA_START_SCRIPT_MS);
-	SbxDaytonaBackground *background;
+	SbxBackground *background;
 
 	if (op == NULL)
 		return NULL;
-	background = op->state;
+	background = daytona_background(op);
+	background->deliver = daytona_background_open;
+	background->look = daytona_background_check;
+	background->give_up = sbx_daytona_fail_noted_in_toolbox;
+	background->fail = daytona_fail_by_word;
 	sbx_daytona_set_target(op, target);
-	if (sbx_script_valid(input))
-		daytona_background_write(op, input);
-	if (background->claim_body == NULL || background->status_body == NULL)
-		background->state.steps.step = sbx_steps_refuse;
+	if (sbx_background_write(&op->arena, background, input))
+		daytona_background_write(op);
+	else
+		((SbxSteps *) op->state)->step = sbx_steps_refuse;
 	return sbx_steps_made(op);
 }
 
@@ -149,33 +145,13 @@ daytona_background_claim(SbxOp *op)
 	return daytona_ask_sandbox(op, background->claim_body, daytona_background_claimed);
 }
 
-/* Ours was there before, by a start whose answer was lost or one at the same time. */
-static SbxOpWant
-daytona_background_found(SbxOp *op)
-{
-	SbxDaytonaBackground *background = op->state;
-
-	background->started.reconciled = true;
-	return sbx_op_succeed(op, &background->started);
-}
-
-/*
- * Whose is the name?  Ours without a trace is one whose start was lost; the text itself
- * sees to it that it runs once.
- */
 static SbxOpWant
 daytona_background_claimed(SbxOp *op)
 {
-	SbxDaytonaBackground *background = op->state;
 	int exit_code;
-	SbxScriptWord word = daytona_read_word(op, &exit_code);
 
-	if (sbx_script_has_begun(word))
-		return daytona_background_found(op);
-	background->started.reconciled = word == SBX_SCRIPT_IS_CLAIMED;
-	if (word == SBX_SCRIPT_IS_NEW || word == SBX_SCRIPT_IS_CLAIMED)
-		return daytona_background_open(op);
-	return daytona_fail_by_word(op, sbx_script_claim_code(word));
+	return sbx_background_claimed(op, daytona_background(op),
+	                              daytona_read_word(op, &exit_code));
 }
 
 static SbxOpWant
@@ -220,7 +196,7 @@ daytona_background_compare(SbxOp *op)
 static bool
 daytona_background_is_in(const SbxOp *op, const json_t *commands)
 {
-	const SbxDaytonaBackground *background = op->state;
+	const char *wanted = ((SbxDaytonaBackground *) op->state)->background.text;
 	size_t index;
 	json_t *command;
 
@@ -229,8 +205,8 @@ daytona_background_is_in(const SbxOp *op, const json_t *commands)
 		size_t length;
 		const char *text = sbx_json_string_length(command, "command", &length);
 
-		if (text != NULL && strlen(background->command) == length &&
-		    memcmp(text, background->command, length) == 0)
+		if (text != NULL && strlen(wanted) == length &&
+		    memcmp(text, wanted, length) == 0)
 			return true;
 	}
 	return false;
@@ -240,7 +216,7 @@ daytona_background_is_in(const SbxOp *op, const json_t *commands)
 static SbxOpWant
 daytona_background_compared(SbxOp *op)
 {
-	SbxDaytonaBackground *background = op->state;
+	SbxBackground *background = daytona_background(op);
 	json_t *session = op->response.status == 200 ? sbx_steps_object(op, true) : NULL;
 	const json_t *commands = json_object_get(session, "commands");
 	bool known = json_is_array(commands);
@@ -249,7 +225,7 @@ daytona_background_compared(SbxOp *op)
 
 	json_decref(session);
 	if (is_in)
-		return daytona_background_found(op);
+		return sbx_background_found(op, background);
 	if (known && is_empty)
 		return daytona_background_execute(op);
 	if (known)
@@ -273,7 +249,7 @@ daytona_background_execute(SbxOp *op)
 
 	/* The proxy in between replays a small body that has a Content-Length. */
 	op->request.chunked = true;
-	background->looks = 0;
+	background->background.looks = 0;
 	return want;
 }
 
@@ -292,7 +268,7 @@ daytona_background_executed(SbxOp *op)
 		named = sbx_steps_valid_id(sbx_json_string(answer, "cmdId"));
 		json_decref(answer);
 		if (named)
-			return sbx_op_succeed(op, &background->started);
+			return sbx_op_succeed(op, &background->background.started);
 	}
 	sbx_steps_note(op, sbx_daytona_toolbox_has_no_sandbox(op) ? "NOT_STARTED" : NULL);
 	return sbx_steps_is_refusal(op) ? sbx_daytona_fail_noted_in_toolbox(op)
@@ -310,17 +286,10 @@ daytona_background_check(SbxOp *op)
 static SbxOpWant
 daytona_background_checked(SbxOp *op)
 {
-	SbxDaytonaBackground *background = op->state;
 	int exit_code;
-	SbxScriptWord word = daytona_read_word(op, &exit_code);
 
-	if (sbx_script_has_begun(word))
-		return daytona_background_found(op);
-
-	/* Not yet there, or not seen: the answer was lost a moment ago. */
-	if (++background->looks < SBX_SCRIPT_LOOKS)
-		return sbx_steps_pause(op, SBX_SCRIPT_LOOK_PAUSE_MS, daytona_background_check);
-	return sbx_daytona_fail_noted_in_toolbox(op);
+	return sbx_background_looked(op, daytona_background(op),
+	                             daytona_read_word(op, &exit_code));
 }
 
 /* --- asking about one --------------------------------------------------- */
@@ -357,8 +326,7 @@ daytona_make_ask(const SbxAccount *account, const char *operation, SbxStep *firs
 	if (op == NULL)
 		return NULL;
 	sbx_daytona_set_target(op, target);
-	if (!sbx_script_valid_name(script->session_id) ||
-	    !sbx_script_valid_name(script->command_id))
+	if (!sbx_background_valid_target(script))
 		((SbxDaytonaAsk *) op->state)->state.steps.step = sbx_steps_refuse;
 	return op;
 }
@@ -444,17 +412,12 @@ daytona_status_closed(SbxOp *op)
 
 /* --- logs --------------------------------------------------------------- */
 
-/* One byte more than is kept shows that something was cut. */
 static const char *
 daytona_log_body(SbxOp *op, const SbxScriptTarget *script, bool of_errors)
 {
-	size_t maximum = script->max_stream < SIZE_MAX ? script->max_stream + 1 : SIZE_MAX;
-
-	return sbx_daytona_command_body(&op->arena,
-	                                sbx_script_log_text(&op->arena, script->session_id,
-	                                                    script->command_id, of_errors,
-	                                                    maximum),
-	                                DAYTONA_PRINT_SECONDS);
+	return sbx_daytona_command_body(
+	    &op->arena, sbx_background_log_text(&op->arena, script, of_errors),
+	    DAYTONA_PRINT_SECONDS);
 }
 
 SbxOp *
@@ -541,14 +504,9 @@ static SbxOpWant
 daytona_logs_read_err(SbxOp *op)
 {
 	SbxDaytonaAsk *ask = op->state;
-	SbxRunResult *result;
 	SbxOpWant want;
 
-	if (!daytona_logs_take(op, &ask->output.err, &want))
-		return want;
-	sbx_script_join(&op->arena, &ask->output);
-	result = sbx_arena_alloc(&op->arena, sizeof(*result));
-	if (result != NULL)
-		sbx_script_store(&ask->output, result);
-	return sbx_op_succeed(op, result);
+	return daytona_logs_take(op, &ask->output.err, &want)
+	           ? sbx_background_logs_read(op, &ask->output)
+	           : want;
 }

@@ -23,7 +23,6 @@ typedef struct SbxDaytonaDestroy
 	const char *unique_name;
 	const char *launch_token; /* NULL = none */
 	bool by_name;             /* it was looked for under its name */
-	SbxDestroyResult result;
 } SbxDaytonaDestroy;
 
 static SbxStep daytona_destroy_start;
@@ -78,25 +77,6 @@ daytona_destroy_start(SbxOp *op)
 	return destroy->by_name ? daytona_destroy_look_up(op) : daytona_destroy_delete(op);
 }
 
-static SbxOpWant
-daytona_destroy_done(SbxOp *op, SbxDestroyResult result)
-{
-	SbxDaytonaDestroy *destroy = op->state;
-
-	destroy->result = result;
-	return sbx_op_succeed(op, &destroy->result);
-}
-
-/* After a delete that may have worked, "not found" is its success. */
-static SbxOpWant
-daytona_destroy_nothing_left(SbxOp *op)
-{
-	SbxDaytonaState *state = op->state;
-
-	return daytona_destroy_done(op, state->steps.acted ? SBX_DESTROY_DONE
-	                                                   : SBX_DESTROY_WAS_GONE);
-}
-
 /*
  * A start may have made it anew under another id that nobody heard of; its name has
  * stayed.
@@ -107,7 +87,7 @@ daytona_destroy_not_found(SbxOp *op)
 	SbxDaytonaDestroy *destroy = op->state;
 
 	if (destroy->by_name || !sbx_steps_valid_id(destroy->unique_name))
-		return daytona_destroy_nothing_left(op);
+		return sbx_steps_nothing_left(op);
 	destroy->by_name = true;
 	op->sandbox_id[0] = '\0';
 	sbx_daytona_point_at(op, destroy->unique_name);
@@ -131,7 +111,7 @@ daytona_destroy_looked_for_moved(SbxOp *op)
 		return sbx_steps_retry_after_trouble(op, daytona_destroy_look_for_moved);
 	destroy->state.steps.trouble = 0;
 	if (sbx_steps_is_absent(op))
-		return daytona_destroy_nothing_left(op);
+		return sbx_steps_nothing_left(op);
 	sandbox = sbx_daytona_take_sandbox(op);
 	if (sandbox == NULL)
 		return SBX_OP_WANT_NOTHING;
@@ -141,7 +121,7 @@ daytona_destroy_looked_for_moved(SbxOp *op)
 	if (is_ours)
 		sbx_daytona_adopt(op, sandbox);
 	json_decref(sandbox);
-	return is_ours ? daytona_destroy_delete(op) : daytona_destroy_nothing_left(op);
+	return is_ours ? daytona_destroy_delete(op) : sbx_steps_nothing_left(op);
 }
 
 static SbxOpWant
@@ -185,9 +165,9 @@ daytona_destroy_looked_up(SbxOp *op)
 
 	/* Names are unique: while another launch has it, ours made nothing. */
 	if (owner == SBX_OWNER_ANOTHER)
-		return daytona_destroy_done(op, SBX_DESTROY_WAS_GONE);
+		return sbx_steps_destroyed(op, SBX_DESTROY_WAS_GONE);
 	if (found == SBX_STATE_GONE)
-		return daytona_destroy_done(op, SBX_DESTROY_DONE);
+		return sbx_steps_destroyed(op, SBX_DESTROY_DONE);
 	return daytona_destroy_delete(op);
 }
 
@@ -217,7 +197,7 @@ daytona_destroy_deleted(SbxOp *op)
 
 		json_decref(sandbox);
 		state->steps.acted = true;
-		return confirmed ? daytona_destroy_done(op, SBX_DESTROY_DONE)
+		return confirmed ? sbx_steps_destroyed(op, SBX_DESTROY_DONE)
 		                 : daytona_destroy_check(op);
 	}
 
@@ -264,6 +244,6 @@ daytona_destroy_checked(SbxOp *op)
 	found = sbx_daytona_sandbox_state(sandbox);
 	json_decref(sandbox);
 	if (found == SBX_STATE_GONE)
-		return daytona_destroy_done(op, SBX_DESTROY_DONE);
+		return sbx_steps_destroyed(op, SBX_DESTROY_DONE);
 	return sbx_steps_retry(op, daytona_destroy_delete);
 }

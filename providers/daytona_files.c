@@ -13,9 +13,6 @@
 /* What the sandbox gets to count the bytes of a file. */
 #define DAYTONA_COUNT_SECONDS 8
 
-/* A refusal has its text, however small the file may be. */
-#define DAYTONA_REFUSAL_BYTES ((size_t) 64 * 1024)
-
 /*
  * Room around the content of an upload, so that megabytes are copied once.  A path has
  * at most 4096 bytes, and as much again for the home directory.
@@ -324,9 +321,7 @@ daytona_download_send(SbxOp *op)
 	want = sbx_daytona_send_bytes(op, "GET", url, NULL, NULL, 0,
 	                              daytona_download_answered);
 	op->request.timeout_ms = 0;
-	op->request.max_response = file->max_bytes > DAYTONA_REFUSAL_BYTES
-	                               ? file->max_bytes
-	                               : DAYTONA_REFUSAL_BYTES;
+	sbx_steps_expect_file(op, file->max_bytes);
 	return want;
 }
 
@@ -334,14 +329,10 @@ static SbxOpWant
 daytona_download_answered(SbxOp *op)
 {
 	SbxDaytonaFile *file = op->state;
-	SbxFileContent *content;
 
-	if (op->response.too_large ||
-	    (op->response.status == 200 && op->response.body_length > file->max_bytes))
+	if (sbx_steps_is_file_too_large(op, file->max_bytes))
 		return sbx_steps_fail_response(op, "FILE_TOO_LARGE");
 	if (op->response.status != 200)
 		return sbx_daytona_fail_in_toolbox(op, daytona_file_code(op));
-	content = sbx_steps_file_content(op);
-	return content != NULL ? sbx_op_succeed(op, content)
-	                       : sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
+	return sbx_steps_succeed_with_file(op);
 }

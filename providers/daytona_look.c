@@ -28,7 +28,6 @@ daytona_get_start(SbxOp *op)
 	return sbx_daytona_look(op, daytona_get_answered);
 }
 
-/* "No such sandbox" is an answer to the question, not a failure to ask it. */
 static SbxOpWant
 daytona_get_answered(SbxOp *op)
 {
@@ -36,12 +35,7 @@ daytona_get_answered(SbxOp *op)
 	SbxSandboxFacts *facts;
 
 	if (op->response.status == 404)
-	{
-		facts = sbx_arena_alloc(&op->arena, sizeof(*facts));
-		if (facts != NULL)
-			facts->state = SBX_STATE_GONE;
-		return sbx_op_succeed(op, facts);
-	}
+		return sbx_steps_succeed_gone(op);
 	sandbox = sbx_daytona_take_sandbox(op);
 	if (sandbox == NULL)
 		return SBX_OP_WANT_NOTHING;

@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "providers/background.h"
 #include "providers/e2b.h"
 
 #define E2B_START_SCRIPT_MS (30 * 1000)
@@ -25,14 +26,11 @@
 typedef struct SbxE2bBackground
 {
 	SbxE2bCommand command; /* first */
-	const char *text;
-	const char *claim_text;
+	SbxBackground background;
 	const char *status_text;
 	const char *log_texts[2];
-	int looks; /* for one whose answer was lost */
 	size_t max_stream;
 	SbxScriptOutput output;
-	SbxStartedScript started;
 	SbxScriptStatus status;
 } SbxE2bBackground;
 
@@ -40,6 +38,7 @@ static SbxStep e2b_background_start;
 static SbxStep e2b_background_extend;
 static SbxStep e2b_background_extended;
 static SbxStep e2b_background_claimed;
+static SbxStep e2b_background_spawn;
 static SbxStep e2b_background_stored;
 static SbxStep e2b_background_spawned;
 static SbxStep e2b_background_check;
@@ -51,6 +50,12 @@ static SbxStep e2b_logs_start;
 static SbxStep e2b_logs_ask;
 static SbxStep e2b_logs_read_out;
 static SbxStep e2b_logs_read_err;
+
+static SbxBackground *
+e2b_background(SbxOp *op)
+{
+	return &((SbxE2bBackground *) op->state)->background;
+}
 
 /* What the last text printed; NULL = it did not run to its end. */
 static const char *
@@ -72,8 +77,7 @@ e2b_read_word(SbxOp *op, int *exit_code)
 {
 	const char *printed = e2b_printed(op, exit_code);
 
-	return printed == NULL ? SBX_SCRIPT_GARBAGE
-	                       : sbx_script_read_status(printed, exit_code);
+	return sbx_script_read_status(printed, exit_code);
 }
 
 /* It printed a word that means this; NULL = none that answers the question. */
@@ -91,26 +95,6 @@ e2b_fail_by_word(SbxOp *op, const char *code)
 
 /* --- start ---------------------------------------------------------------- */
 
-/* The texts, as far as there is memory for them. */
-static void
-e2b_background_write(SbxOp *op, const SbxRunInput *input)
-{
-	SbxE2bBackground *background = op->state;
-	SbxStartedScript *started = &background->started;
-
-	background->text = sbx_script_background_text(&op->arena, input);
-	if (background->text == NULL || !sbx_json_is_text(background->text))
-		return;
-	started->session_id = sbx_arena_strdup(&op->arena, input->run_id);
-	started->command_id = sbx_script_fingerprint(&op->arena, background->text);
-	if (started->session_id == NULL || started->command_id == NULL)
-		return;
-	background->claim_text =
-	    sbx_script_claim_text(&op->arena, started->session_id, started->command_id);
-	background->status_text =
-	    sbx_script_status_text(&op->arena, started->session_id, started->command_id);
-}
-
 SbxOp *
 sbx_e2b_start_script(const SbxAccount *account, const SbxTarget *target,
                      const SbxRunInput *input)
@@ -119,16 +103,18 @@ sbx_e2b_start_script(const SbxAccount *account, const SbxTarget *target,
 	                            sizeof(SbxE2bBackground), E2B_ARENA_SMALL,
 	                            input->timeout_ms > 0 ? input->timeout_ms
 	                                                  : E2B_START_SCRIPT_MS);
-	SbxE2bBackground *background;
+	SbxBackground *background;
 
 	if (op == NULL)
 		return NULL;
-	background = op->state;
+	background = e2b_background(op);
+	background->deliver = e2b_background_spawn;
+	background->look = e2b_background_check;
+	background->give_up = sbx_e2b_fail_noted_in_envd;
+	background->fail = e2b_fail_by_word;
 	sbx_e2b_set_target(op, target);
-	if (sbx_script_valid(input))
-		e2b_background_write(op, input);
-	if (background->claim_text == NULL || background->status_text == NULL)
-		background->command.state.steps.step = sbx_steps_refuse;
+	if (!sbx_background_write(&op->arena, background, input))
+		((SbxSteps *) op->state)->step = sbx_steps_refuse;
 	return sbx_steps_made(op);
 }
 
@@ -147,16 +133,14 @@ e2b_background_extend(SbxOp *op)
 static SbxOpWant
 e2b_background_extended(SbxOp *op)
 {
-	SbxE2bBackground *background = op->state;
-
-	return sbx_e2b_execute(op, background->claim_text, E2B_PRINT_MS, E2B_STATUS_MAX,
-	                       NULL, e2b_background_claimed);
+	return sbx_e2b_execute(op, e2b_background(op)->claim_text, E2B_PRINT_MS,
+	                       E2B_STATUS_MAX, NULL, e2b_background_claimed);
 }
 
 static SbxOpWant
 e2b_background_spawn(SbxOp *op)
 {
-	SbxE2bBackground *background = op->state;
+	const SbxBackground *background = e2b_background(op);
 
 	return sbx_script_is_long(background->text)
 	           ? sbx_e2b_store(op, background->started.session_id, background->text,
@@ -167,55 +151,33 @@ e2b_background_spawn(SbxOp *op)
 static SbxOpWant
 e2b_background_stored(SbxOp *op)
 {
-	SbxE2bBackground *background = op->state;
+	const SbxStartedScript *started = &e2b_background(op)->started;
 
 	if (!sbx_steps_is_success(op))
 		return sbx_e2b_fail_in_envd(op, sbx_steps_status_code(op));
-	return sbx_e2b_spawn(
-	    op, sbx_script_source_text(&op->arena, background->started.session_id),
-	    e2b_background_spawned);
+	return sbx_e2b_spawn(op, sbx_script_source_text(&op->arena, started->session_id),
+	                     e2b_background_spawned);
 }
 
-/* Ours was there before, by a start whose answer was lost or one at the same time. */
-static SbxOpWant
-e2b_background_found(SbxOp *op)
-{
-	SbxE2bBackground *background = op->state;
-
-	background->started.reconciled = true;
-	return sbx_op_succeed(op, &background->started);
-}
-
-/*
- * Whose is the name?  Ours without a trace is one whose start was lost; the text itself
- * sees to it that it runs once.
- */
 static SbxOpWant
 e2b_background_claimed(SbxOp *op)
 {
-	SbxE2bBackground *background = op->state;
 	int exit_code;
-	SbxScriptWord word = e2b_read_word(op, &exit_code);
 
-	if (sbx_script_has_begun(word))
-		return e2b_background_found(op);
-	background->started.reconciled = word == SBX_SCRIPT_IS_CLAIMED;
-	if (word == SBX_SCRIPT_IS_NEW || word == SBX_SCRIPT_IS_CLAIMED)
-		return e2b_background_spawn(op);
-	return e2b_fail_by_word(op, sbx_script_claim_code(word));
+	return sbx_background_claimed(op, e2b_background(op),
+	                              e2b_read_word(op, &exit_code));
 }
 
 /* What may have started it has, if its files say so. */
 static SbxOpWant
 e2b_background_spawned(SbxOp *op)
 {
-	SbxE2bBackground *background = op->state;
-	const SbxE2bProcess *process = &background->command.process;
+	const SbxE2bProcess *process = &((SbxE2bCommand *) op->state)->process;
 	SbxSteps *steps = op->state;
 
 	steps->acted = sbx_steps_may_have_arrived(op);
 	if (op->response.status == 200 && process->started)
-		return sbx_op_succeed(op, &background->started);
+		return sbx_op_succeed(op, &e2b_background(op)->started);
 	sbx_steps_note(op, sbx_steps_status_code(op));
 	if (steps->noted.http_status == 200)
 		steps->noted.phase = SBX_PHASE_PROTOCOL;
@@ -229,26 +191,16 @@ e2b_background_spawned(SbxOp *op)
 static SbxOpWant
 e2b_background_check(SbxOp *op)
 {
-	SbxE2bBackground *background = op->state;
-
-	return sbx_e2b_execute(op, background->status_text, E2B_PRINT_MS, E2B_STATUS_MAX,
-	                       NULL, e2b_background_checked);
+	return sbx_e2b_execute(op, e2b_background(op)->status_text, E2B_PRINT_MS,
+	                       E2B_STATUS_MAX, NULL, e2b_background_checked);
 }
 
 static SbxOpWant
 e2b_background_checked(SbxOp *op)
 {
-	SbxE2bBackground *background = op->state;
 	int exit_code;
-	SbxScriptWord word = e2b_read_word(op, &exit_code);
 
-	if (sbx_script_has_begun(word))
-		return e2b_background_found(op);
-
-	/* Not yet there, or not seen: the answer was lost a moment ago. */
-	if (++background->looks < SBX_SCRIPT_LOOKS)
-		return sbx_steps_pause(op, SBX_SCRIPT_LOOK_PAUSE_MS, e2b_background_check);
-	return sbx_e2b_fail_noted_in_envd(op);
+	return sbx_background_looked(op, e2b_background(op), e2b_read_word(op, &exit_code));
 }
 
 /* --- status --------------------------------------------------------------- */
@@ -264,8 +216,7 @@ e2b_make_ask(const SbxAccount *account, const char *operation, SbxStep *first_st
 	if (op == NULL)
 		return NULL;
 	sbx_e2b_set_target(op, target);
-	if (!sbx_script_valid_name(script->session_id) ||
-	    !sbx_script_valid_name(script->command_id))
+	if (!sbx_background_valid_target(script))
 		((SbxE2bState *) op->state)->steps.step = sbx_steps_refuse;
 	return op;
 }
@@ -319,17 +270,13 @@ sbx_e2b_script_logs(const SbxAccount *account, const SbxTarget *target,
 {
 	SbxOp *op = e2b_make_ask(account, "scriptLogs", e2b_logs_start, target, script);
 	SbxE2bBackground *background;
-	size_t maximum = script->max_stream < SIZE_MAX ? script->max_stream + 1 : SIZE_MAX;
 
 	if (op == NULL)
 		return NULL;
 	background = op->state;
 	background->max_stream = script->max_stream;
-
-	/* One byte more than is kept shows that something was cut. */
 	for (int i = 0; i < 2; i++)
-		background->log_texts[i] = sbx_script_log_text(
-		    &op->arena, script->session_id, script->command_id, i == 1, maximum);
+		background->log_texts[i] = sbx_background_log_text(&op->arena, script, i == 1);
 	return sbx_steps_made(op);
 }
 
@@ -384,14 +331,9 @@ e2b_logs_read_err(SbxOp *op)
 	SbxE2bBackground *background = op->state;
 	SbxOpWant want;
 	const SbxScriptStream *stream = e2b_logs_take(op, &want);
-	SbxRunResult *result;
 
 	if (stream == NULL)
 		return want;
 	background->output.err = *stream;
-	sbx_script_join(&op->arena, &background->output);
-	result = sbx_arena_alloc(&op->arena, sizeof(*result));
-	if (result != NULL)
-		sbx_script_store(&background->output, result);
-	return sbx_op_succeed(op, result);
+	return sbx_background_logs_read(op, &background->output);
 }

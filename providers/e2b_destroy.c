@@ -23,7 +23,6 @@ typedef struct SbxE2bDestroy
 	const char *unique_name;
 	const char *launch_token; /* NULL = none */
 	const char *list_url;     /* of those that have the unique name as a label */
-	SbxDestroyResult result;
 } SbxE2bDestroy;
 
 static SbxStep e2b_destroy_start;
@@ -72,15 +71,6 @@ e2b_destroy_start(SbxOp *op)
 		return sbx_steps_refuse(op);
 	sbx_e2b_point_at(op, op->sandbox_id);
 	return e2b_destroy_kill(op);
-}
-
-static SbxOpWant
-e2b_destroy_done(SbxOp *op, SbxDestroyResult result)
-{
-	SbxE2bDestroy *destroy = op->state;
-
-	destroy->result = result;
-	return sbx_op_succeed(op, &destroy->result);
 }
 
 static SbxOpWant
@@ -157,10 +147,9 @@ e2b_destroy_killed(SbxOp *op)
 
 	steps->acted |= op->response.resent;
 	if (sbx_steps_is_success(op))
-		return e2b_destroy_done(op, SBX_DESTROY_DONE);
+		return sbx_steps_destroyed(op, SBX_DESTROY_DONE);
 	if (sbx_steps_is_absent(op))
-		return e2b_destroy_done(op,
-		                        steps->acted ? SBX_DESTROY_DONE : SBX_DESTROY_WAS_GONE);
+		return sbx_steps_nothing_left(op);
 	if (status == 409)
 	{
 		destroy->state.steps.trouble = 0;

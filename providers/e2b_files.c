@@ -9,9 +9,6 @@
 /* Megabytes over a slow line take minutes. */
 #define E2B_FILE_TIMEOUT_MS (10 * 60 * 1000)
 
-/* A refusal has its text, however small the file may be. */
-#define E2B_REFUSAL_BYTES ((size_t) 64 * 1024)
-
 typedef struct SbxE2bFile
 {
 	SbxE2bState state; /* first */
@@ -77,16 +74,12 @@ sbx_e2b_upload(const SbxAccount *account, const SbxTarget *target,
 	SbxOp *op =
 	    e2b_make_file_op(account, "upload", e2b_upload_start, target, input->path);
 	SbxE2bFile *file;
-	char *bytes;
 
 	if (op == NULL)
 		return NULL;
 	file = op->state;
 	file->length = input->length;
-	bytes = sbx_arena_alloc(&op->arena, input->length + 1);
-	if (bytes != NULL && input->length > 0)
-		memcpy(bytes, input->bytes, input->length);
-	file->bytes = bytes;
+	file->bytes = sbx_steps_copy_content(op, input);
 	return sbx_steps_made(op);
 }
 
@@ -162,8 +155,7 @@ e2b_download_send(SbxOp *op)
 	    sbx_e2b_send_envd(op, "GET", file->path, NULL, NULL, 0, e2b_download_answered);
 
 	op->request.timeout_ms = 0;
-	op->request.max_response =
-	    file->max_bytes > E2B_REFUSAL_BYTES ? file->max_bytes : E2B_REFUSAL_BYTES;
+	sbx_steps_expect_file(op, file->max_bytes);
 	return want;
 }
 
@@ -171,14 +163,10 @@ static SbxOpWant
 e2b_download_answered(SbxOp *op)
 {
 	SbxE2bFile *file = op->state;
-	SbxFileContent *content;
 
-	if (op->response.too_large ||
-	    (op->response.status == 200 && op->response.body_length > file->max_bytes))
+	if (sbx_steps_is_file_too_large(op, file->max_bytes))
 		return sbx_steps_fail_response(op, "FILE_TOO_LARGE");
 	if (op->response.status != 200)
 		return e2b_fail_file(op);
-	content = sbx_steps_file_content(op);
-	return content != NULL ? sbx_op_succeed(op, content)
-	                       : sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
+	return sbx_steps_succeed_with_file(op);
 }

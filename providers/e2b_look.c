@@ -27,7 +27,6 @@ e2b_get_start(SbxOp *op)
 	return sbx_e2b_look(op, e2b_get_answered);
 }
 
-/* "No such sandbox" is an answer to the question, not a failure to ask it. */
 static SbxOpWant
 e2b_get_answered(SbxOp *op)
 {
@@ -35,12 +34,7 @@ e2b_get_answered(SbxOp *op)
 	SbxSandboxFacts *facts;
 
 	if (op->response.status == 404)
-	{
-		facts = sbx_arena_alloc(&op->arena, sizeof(*facts));
-		if (facts != NULL)
-			facts->state = SBX_STATE_GONE;
-		return sbx_op_succeed(op, facts);
-	}
+		return sbx_steps_succeed_gone(op);
 	sandbox = sbx_e2b_take_sandbox(op);
 	if (sandbox == NULL)
 		return SBX_OP_WANT_NOTHING;

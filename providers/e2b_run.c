@@ -116,20 +116,6 @@ e2b_run_stored(SbxOp *op)
 
 /* --- what came out of it -------------------------------------------------- */
 
-static SbxRunResult *
-e2b_run_result(SbxOp *op, int exit_code)
-{
-	SbxE2bRun *run = op->state;
-	SbxRunResult *result = sbx_arena_alloc(&op->arena, sizeof(*result));
-
-	if (result == NULL)
-		return NULL;
-	sbx_script_store(&run->command.process.marked.output, result);
-	result->has_exit_code = true;
-	result->exit_code = exit_code;
-	return result;
-}
-
 /* Only a refusal proves that the script did not start. */
 static bool
 e2b_may_be_running(const SbxOp *op)
@@ -175,7 +161,8 @@ e2b_run_executed(SbxOp *op)
 
 	steps->acted = sbx_steps_may_have_arrived(op);
 	if (!run->command.process.garbled && sbx_e2b_has_ended(op, &exit_code))
-		return sbx_op_succeed(op, e2b_run_result(op, exit_code));
+		return sbx_op_succeed(
+		    op, sbx_marks_result(&op->arena, &run->command.process.marked, exit_code));
 	run->timed_out = e2b_ran_out_of_time(op);
 	if (run->timed_out)
 	{

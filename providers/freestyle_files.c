@@ -14,9 +14,6 @@
 /* Megabytes over a slow line take minutes. */
 #define FREESTYLE_FILE_TIMEOUT_MS (10 * 60 * 1000)
 
-/* A refusal has its text, however small the file may be. */
-#define FREESTYLE_REFUSAL_BYTES ((size_t) 64 * 1024)
-
 /* Both ways; the file is what goes up, or the path of what comes down. */
 typedef struct SbxFreestyleTransfer
 {
@@ -79,17 +76,13 @@ sbx_freestyle_upload(const SbxAccount *account, const SbxTarget *target,
 	SbxOp *op = freestyle_make_file_op(account, "upload", freestyle_upload_start,
 	                                   target, input->path);
 	SbxFreestyleFile *file;
-	char *bytes;
 
 	if (op == NULL)
 		return NULL;
 	file = &((SbxFreestyleWriter *) op->state)->file;
 	file->length = input->length;
 	file->stored = freestyle_upload_stored;
-	bytes = sbx_arena_alloc(&op->arena, input->length + 1);
-	if (bytes != NULL && input->length > 0)
-		memcpy(bytes, input->bytes, input->length);
-	file->bytes = bytes;
+	file->bytes = sbx_steps_copy_content(op, input);
 	return sbx_steps_made(op);
 }
 
@@ -138,9 +131,7 @@ freestyle_download_send(SbxOp *op)
 	if (!sbx_op_header(op, "Accept-Encoding", "", "identity"))
 		return sbx_steps_refuse(op);
 	op->request.timeout_ms = 0;
-	op->request.max_response = transfer->max_bytes > FREESTYLE_REFUSAL_BYTES
-	                               ? transfer->max_bytes
-	                               : FREESTYLE_REFUSAL_BYTES;
+	sbx_steps_expect_file(op, transfer->max_bytes);
 	return want;
 }
 
@@ -158,16 +149,12 @@ static SbxOpWant
 freestyle_download_answered(SbxOp *op)
 {
 	SbxFreestyleTransfer *transfer = op->state;
-	SbxFileContent *content;
 
-	if (op->response.too_large ||
-	    (op->response.status == 200 && op->response.body_length > transfer->max_bytes))
+	if (sbx_steps_is_file_too_large(op, transfer->max_bytes))
 		return sbx_steps_fail_response(op, "FILE_TOO_LARGE");
 	if (op->response.status != 200)
 		return sbx_freestyle_file_refused(op, true);
 	if (!freestyle_is_content(op))
 		return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
-	content = sbx_steps_file_content(op);
-	return content != NULL ? sbx_op_succeed(op, content)
-	                       : sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
+	return sbx_steps_succeed_with_file(op);
 }

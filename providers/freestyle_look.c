@@ -28,7 +28,6 @@ freestyle_get_start(SbxOp *op)
 	return sbx_freestyle_look(op, freestyle_get_answered);
 }
 
-/* "No such machine" is an answer to the question, not a failure to ask it. */
 static SbxOpWant
 freestyle_get_answered(SbxOp *op)
 {
@@ -36,12 +35,7 @@ freestyle_get_answered(SbxOp *op)
 	json_t *vm;
 
 	if (sbx_freestyle_not_found(op))
-	{
-		facts = sbx_arena_alloc(&op->arena, sizeof(*facts));
-		if (facts != NULL)
-			facts->state = SBX_STATE_GONE;
-		return sbx_op_succeed(op, facts);
-	}
+		return sbx_steps_succeed_gone(op);
 	vm = sbx_freestyle_take(op);
 	if (vm == NULL)
 		return SBX_OP_WANT_NOTHING;

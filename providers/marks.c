@@ -145,3 +145,16 @@ sbx_marks_settle(SbxArena *arena, SbxMarkedOutput *marked, int *exit_code)
 	*exit_code = marked->code[0];
 	return true;
 }
+
+SbxRunResult *
+sbx_marks_result(SbxArena *arena, const SbxMarkedOutput *marked, int exit_code)
+{
+	SbxRunResult *result = sbx_arena_alloc(arena, sizeof(*result));
+
+	if (result == NULL)
+		return NULL;
+	sbx_script_store(&marked->output, result);
+	result->has_exit_code = true;
+	result->exit_code = exit_code;
+	return result;
+}

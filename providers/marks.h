@@ -40,4 +40,8 @@ extern bool sbx_marks_complete(const SbxMarkedOutput *marked);
  */
 extern bool sbx_marks_settle(SbxArena *arena, SbxMarkedOutput *marked, int *exit_code);
 
+/* What a script has printed until then, and its exit code; NULL = no memory. */
+extern SbxRunResult *
+sbx_marks_result(SbxArena *arena, const SbxMarkedOutput *marked, int exit_code);
+
 #endif /* SBX_MARKS_H */

@@ -6,6 +6,7 @@
  * files in the sandbox, and a link there says whose a name is.  It goes on when the socket
  * is closed, because the command that the agent knows of has ended by then.
  */
+#include "providers/background.h"
 #include "providers/microsandbox.h"
 
 #define MICROSANDBOX_START_SCRIPT_MS (30 * 1000)
@@ -20,28 +21,33 @@
 typedef struct SbxMicrosandboxBackground
 {
 	SbxMicrosandboxCommand command; /* first */
-	const char *text;
-	const char *claim_text;
+	SbxBackground background;
 	const char *status_text;
 	const char *log_texts[2];
-	int looks; /* for one whose answer was lost */
 	size_t max_stream;
 	SbxScriptOutput output;
-	SbxStartedScript started;
 	SbxScriptStatus status;
 } SbxMicrosandboxBackground;
 
 static SbxStep microsandbox_background_start;
 static SbxStep microsandbox_background_claimed;
+static SbxStep microsandbox_background_deliver;
 static SbxStep microsandbox_background_stored;
 static SbxStep microsandbox_background_spawned;
 static SbxStep microsandbox_background_check;
 static SbxStep microsandbox_background_checked;
+static SbxStep microsandbox_background_give_up;
 static SbxStep microsandbox_status_ask;
 static SbxStep microsandbox_status_read;
 static SbxStep microsandbox_logs_ask;
 static SbxStep microsandbox_logs_read_out;
 static SbxStep microsandbox_logs_read_err;
+
+static SbxBackground *
+microsandbox_background(SbxOp *op)
+{
+	return &((SbxMicrosandboxBackground *) op->state)->background;
+}
 
 /* Run a text that prints something short, or a log. */
 static SbxOpWant
@@ -59,8 +65,7 @@ microsandbox_read_word(SbxOp *op, int *exit_code)
 {
 	const char *printed = sbx_microsandbox_printed(op, exit_code);
 
-	return printed == NULL ? SBX_SCRIPT_GARBAGE
-	                       : sbx_script_read_status(printed, exit_code);
+	return sbx_script_read_status(printed, exit_code);
 }
 
 /* It printed a word that means this; NULL = none that answers the question. */
@@ -78,26 +83,6 @@ microsandbox_fail_by_word(SbxOp *op, const char *code)
 
 /* --- start ---------------------------------------------------------------- */
 
-/* The texts, as far as there is memory for them. */
-static void
-microsandbox_background_write(SbxOp *op, const SbxRunInput *input)
-{
-	SbxMicrosandboxBackground *background = op->state;
-	SbxStartedScript *started = &background->started;
-
-	background->text = sbx_script_background_text(&op->arena, input);
-	if (background->text == NULL || !sbx_json_is_text(background->text))
-		return;
-	started->session_id = sbx_arena_strdup(&op->arena, input->run_id);
-	started->command_id = sbx_script_fingerprint(&op->arena, background->text);
-	if (started->session_id == NULL || started->command_id == NULL)
-		return;
-	background->claim_text =
-	    sbx_script_claim_text(&op->arena, started->session_id, started->command_id);
-	background->status_text =
-	    sbx_script_status_text(&op->arena, started->session_id, started->command_id);
-}
-
 SbxOp *
 sbx_microsandbox_start_script(const SbxAccount *account, const SbxTarget *target,
                               const SbxRunInput *input)
@@ -106,26 +91,26 @@ sbx_microsandbox_start_script(const SbxAccount *account, const SbxTarget *target
 	    account, "startScript", microsandbox_background_start,
 	    sizeof(SbxMicrosandboxBackground), MICROSANDBOX_ARENA_SMALL,
 	    input->timeout_ms > 0 ? input->timeout_ms : MICROSANDBOX_START_SCRIPT_MS);
-	SbxMicrosandboxBackground *background;
+	SbxBackground *background;
 
 	if (op == NULL)
 		return NULL;
-	background = op->state;
+	background = microsandbox_background(op);
+	background->deliver = microsandbox_background_deliver;
+	background->look = microsandbox_background_check;
+	background->give_up = microsandbox_background_give_up;
+	background->fail = microsandbox_fail_by_word;
 	sbx_microsandbox_set_target(op, target);
-	if (sbx_script_valid(input))
-		microsandbox_background_write(op, input);
-	if (background->claim_text == NULL || background->status_text == NULL)
-		background->command.state.steps.step = sbx_steps_refuse;
+	if (!sbx_background_write(&op->arena, background, input))
+		((SbxSteps *) op->state)->step = sbx_steps_refuse;
 	return sbx_steps_made(op);
 }
 
 static SbxOpWant
 microsandbox_background_start(SbxOp *op)
 {
-	SbxMicrosandboxBackground *background = op->state;
-
-	return microsandbox_print(op, background->claim_text, MICROSANDBOX_STATUS_MAX,
-	                          microsandbox_background_claimed);
+	return microsandbox_print(op, microsandbox_background(op)->claim_text,
+	                          MICROSANDBOX_STATUS_MAX, microsandbox_background_claimed);
 }
 
 /* Nothing of it may hold the command's streams: they would keep it from ending. */
@@ -145,7 +130,7 @@ microsandbox_background_spawn(SbxOp *op, const char *text)
 static SbxOpWant
 microsandbox_background_deliver(SbxOp *op)
 {
-	SbxMicrosandboxBackground *background = op->state;
+	const SbxBackground *background = microsandbox_background(op);
 
 	return sbx_microsandbox_is_long(background->text)
 	           ? sbx_microsandbox_store(op, background->started.session_id,
@@ -157,7 +142,7 @@ microsandbox_background_deliver(SbxOp *op)
 static SbxOpWant
 microsandbox_background_stored(SbxOp *op)
 {
-	SbxMicrosandboxBackground *background = op->state;
+	const SbxStartedScript *started = &microsandbox_background(op)->started;
 	int exit_code;
 
 	if (!sbx_microsandbox_has_ended(op, &exit_code))
@@ -165,51 +150,31 @@ microsandbox_background_stored(SbxOp *op)
 	if (exit_code != 0)
 		return sbx_steps_fail(op, SBX_PHASE_REMOTE, "NOT_RUN");
 	return microsandbox_background_spawn(
-	    op, sbx_microsandbox_stored_text(op, background->started.session_id));
+	    op, sbx_microsandbox_stored_text(op, started->session_id));
 }
 
-/* Ours was there before, by a start whose answer was lost or one at the same time. */
-static SbxOpWant
-microsandbox_background_found(SbxOp *op)
-{
-	SbxMicrosandboxBackground *background = op->state;
-
-	background->started.reconciled = true;
-	return sbx_op_succeed(op, &background->started);
-}
-
-/*
- * Whose is the name?  Ours without a trace is one whose start was lost; the text itself
- * sees to it that it runs once.
- */
 static SbxOpWant
 microsandbox_background_claimed(SbxOp *op)
 {
-	SbxMicrosandboxBackground *background = op->state;
 	int exit_code;
-	SbxScriptWord word = microsandbox_read_word(op, &exit_code);
 
-	if (sbx_script_has_begun(word))
-		return microsandbox_background_found(op);
-	background->started.reconciled = word == SBX_SCRIPT_IS_CLAIMED;
-	if (word == SBX_SCRIPT_IS_NEW || word == SBX_SCRIPT_IS_CLAIMED)
-		return microsandbox_background_deliver(op);
-	return microsandbox_fail_by_word(op, sbx_script_claim_code(word));
+	return sbx_background_claimed(op, microsandbox_background(op),
+	                              microsandbox_read_word(op, &exit_code));
 }
 
 /* What may have started it has, if its files say so. */
 static SbxOpWant
 microsandbox_background_spawned(SbxOp *op)
 {
-	SbxMicrosandboxBackground *background = op->state;
-	const SbxMicrosandboxExec *exec = &background->command.exec;
+	const SbxMicrosandboxExec *exec = &((SbxMicrosandboxCommand *) op->state)->exec;
 	SbxSteps *steps = op->state;
 	int exit_code;
 
 	steps->acted = exec->asked;
 	if (sbx_microsandbox_has_ended(op, &exit_code))
-		return exit_code == 0 ? sbx_op_succeed(op, &background->started)
-		                      : sbx_steps_fail(op, SBX_PHASE_REMOTE, "NOT_RUN");
+		return exit_code == 0
+		           ? sbx_op_succeed(op, &microsandbox_background(op)->started)
+		           : sbx_steps_fail(op, SBX_PHASE_REMOTE, "NOT_RUN");
 	if (!exec->asked || exec->not_run)
 		return sbx_microsandbox_fail_exec(op, NULL);
 	sbx_microsandbox_note_exec(op, NULL);
@@ -219,27 +184,24 @@ microsandbox_background_spawned(SbxOp *op)
 static SbxOpWant
 microsandbox_background_check(SbxOp *op)
 {
-	SbxMicrosandboxBackground *background = op->state;
-
-	return microsandbox_print(op, background->status_text, MICROSANDBOX_STATUS_MAX,
-	                          microsandbox_background_checked);
+	return microsandbox_print(op, microsandbox_background(op)->status_text,
+	                          MICROSANDBOX_STATUS_MAX, microsandbox_background_checked);
 }
 
 static SbxOpWant
 microsandbox_background_checked(SbxOp *op)
 {
-	SbxMicrosandboxBackground *background = op->state;
-	SbxSteps *steps = op->state;
 	int exit_code;
-	SbxScriptWord word = microsandbox_read_word(op, &exit_code);
 
-	if (sbx_script_has_begun(word))
-		return microsandbox_background_found(op);
+	return sbx_background_looked(op, microsandbox_background(op),
+	                             microsandbox_read_word(op, &exit_code));
+}
 
-	/* Not yet there, or not seen: the answer was lost a moment ago. */
-	if (++background->looks < SBX_SCRIPT_LOOKS)
-		return sbx_steps_pause(op, SBX_SCRIPT_LOOK_PAUSE_MS,
-		                       microsandbox_background_check);
+static SbxOpWant
+microsandbox_background_give_up(SbxOp *op)
+{
+	SbxSteps *steps = op->state;
+
 	return sbx_steps_fail_noted(op, steps->noted.provider_code);
 }
 
@@ -257,8 +219,7 @@ microsandbox_make_ask(const SbxAccount *account, const char *operation,
 	if (op == NULL)
 		return NULL;
 	sbx_microsandbox_set_target(op, target);
-	if (!sbx_script_valid_name(script->session_id) ||
-	    !sbx_script_valid_name(script->command_id))
+	if (!sbx_background_valid_target(script))
 		((SbxMicrosandboxState *) op->state)->steps.step = sbx_steps_refuse;
 	return op;
 }
@@ -308,17 +269,13 @@ sbx_microsandbox_script_logs(const SbxAccount *account, const SbxTarget *target,
 	SbxOp *op = microsandbox_make_ask(account, "scriptLogs", microsandbox_logs_ask,
 	                                  target, script);
 	SbxMicrosandboxBackground *background;
-	size_t maximum = script->max_stream < SIZE_MAX ? script->max_stream + 1 : SIZE_MAX;
 
 	if (op == NULL)
 		return NULL;
 	background = op->state;
 	background->max_stream = script->max_stream;
-
-	/* One byte more than is kept shows that something was cut. */
 	for (int i = 0; i < 2; i++)
-		background->log_texts[i] = sbx_script_log_text(
-		    &op->arena, script->session_id, script->command_id, i == 1, maximum);
+		background->log_texts[i] = sbx_background_log_text(&op->arena, script, i == 1);
 	return sbx_steps_made(op);
 }
 
@@ -367,14 +324,9 @@ microsandbox_logs_read_err(SbxOp *op)
 	SbxMicrosandboxBackground *background = op->state;
 	SbxOpWant want;
 	const SbxScriptStream *stream = microsandbox_logs_take(op, &want);
-	SbxRunResult *result;
 
 	if (stream == NULL)
 		return want;
 	background->output.err = *stream;
-	sbx_script_join(&op->arena, &background->output);
-	result = sbx_arena_alloc(&op->arena, sizeof(*result));
-	if (result != NULL)
-		sbx_script_store(&background->output, result);
-	return sbx_op_succeed(op, result);
+	return sbx_background_logs_read(op, &background->output);
 }

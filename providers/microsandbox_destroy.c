@@ -24,7 +24,6 @@ typedef struct SbxMicrosandboxDestroy
 	const char *launch_token; /* NULL = none */
 	const char *name_url;     /* of the one that has the unique name */
 	bool stopped;             /* it was told to stop */
-	SbxDestroyResult result;
 } SbxMicrosandboxDestroy;
 
 static SbxStep microsandbox_destroy_start;
@@ -77,15 +76,6 @@ microsandbox_destroy_start(SbxOp *op)
 	return microsandbox_destroy_delete(op);
 }
 
-static SbxOpWant
-microsandbox_destroy_done(SbxOp *op, SbxDestroyResult result)
-{
-	SbxMicrosandboxDestroy *destroy = op->state;
-
-	destroy->result = result;
-	return sbx_op_succeed(op, &destroy->result);
-}
-
 /* --- by its name ------------------------------------------------------------ */
 
 static SbxOpWant
@@ -132,7 +122,7 @@ microsandbox_destroy_judge(SbxOp *op, const json_t *sandbox)
 			sbx_microsandbox_point_at(op, id);
 			return microsandbox_destroy_delete(op);
 		case SBX_OWNER_ANOTHER:
-			return microsandbox_destroy_done(op, SBX_DESTROY_WAS_GONE);
+			return sbx_steps_destroyed(op, SBX_DESTROY_WAS_GONE);
 		case SBX_OWNER_STRANGER:
 			break;
 	}
@@ -204,10 +194,9 @@ microsandbox_destroy_deleted(SbxOp *op)
 
 	steps->acted |= op->response.resent;
 	if (sbx_steps_is_success(op))
-		return microsandbox_destroy_done(op, SBX_DESTROY_DONE);
+		return sbx_steps_destroyed(op, SBX_DESTROY_DONE);
 	if (sbx_microsandbox_is_gone(op))
-		return microsandbox_destroy_done(op, steps->acted ? SBX_DESTROY_DONE
-		                                                  : SBX_DESTROY_WAS_GONE);
+		return sbx_steps_nothing_left(op);
 	if (op->response.status == 409)
 		return microsandbox_destroy_busy(op);
 	if (!sbx_steps_is_passing(op) && !op->response.too_large)

@@ -33,7 +33,6 @@ microsandbox_get_start(SbxOp *op)
 	return sbx_microsandbox_look(op, microsandbox_get_answered);
 }
 
-/* "No such sandbox" is an answer to the question, not a failure to ask it. */
 static SbxOpWant
 microsandbox_get_answered(SbxOp *op)
 {
@@ -41,12 +40,7 @@ microsandbox_get_answered(SbxOp *op)
 	json_t *sandbox;
 
 	if (sbx_microsandbox_is_gone(op))
-	{
-		facts = sbx_arena_alloc(&op->arena, sizeof(*facts));
-		if (facts != NULL)
-			facts->state = SBX_STATE_GONE;
-		return sbx_op_succeed(op, facts);
-	}
+		return sbx_steps_succeed_gone(op);
 	sandbox = sbx_microsandbox_take_sandbox(op);
 	if (sandbox == NULL)
 		return SBX_OP_WANT_NOTHING;

@@ -103,20 +103,6 @@ microsandbox_run_stored(SbxOp *op)
 
 /* --- what came out of it ---------------------------------------------------- */
 
-static SbxRunResult *
-microsandbox_run_result(SbxOp *op, int exit_code)
-{
-	SbxMicrosandboxRun *run = op->state;
-	SbxRunResult *result = sbx_arena_alloc(&op->arena, sizeof(*result));
-
-	if (result == NULL)
-		return NULL;
-	sbx_script_store(&run->command.exec.marked.output, result);
-	result->has_exit_code = true;
-	result->exit_code = exit_code;
-	return result;
-}
-
 static SbxOpWant
 microsandbox_run_kill(SbxOp *op)
 {
@@ -139,7 +125,8 @@ microsandbox_run_executed(SbxOp *op)
 
 	steps->acted = exec->asked;
 	if (sbx_microsandbox_has_ended(op, &exit_code))
-		return sbx_op_succeed(op, microsandbox_run_result(op, exit_code));
+		return sbx_op_succeed(
+		    op, sbx_marks_result(&op->arena, &run->command.exec.marked, exit_code));
 	if (!exec->asked || exec->not_run)
 		return sbx_microsandbox_fail_exec(op, NULL);
 	run->timed_out = exec->timed_out || op->response.timed_out || op->expired;

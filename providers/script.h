@@ -107,7 +107,7 @@ sbx_script_claim_text(SbxArena *arena, const char *run_id, const char *fingerpri
 
 /*
  * What one of these texts printed.  SBX_SCRIPT_ENDED has an exit code; everything that
- * none of them prints is SBX_SCRIPT_GARBAGE.
+ * none of them prints, and NULL, is SBX_SCRIPT_GARBAGE.
  */
 typedef enum SbxScriptWord
 {

@@ -81,6 +81,8 @@ sbx_script_read_status(const char *printed, int *exit_code)
 	    {SBX_SCRIPT_LOST, SBX_SCRIPT_IS_LOST},
 	};
 
+	if (printed == NULL)
+		return SBX_SCRIPT_GARBAGE;
 	printed = script_last_line(printed);
 	*exit_code = script_read_exit_code(printed);
 	if (*exit_code >= 0)

@@ -222,6 +222,24 @@ sbx_steps_retry_after_trouble(SbxOp *op, SbxStep *step)
 	return sbx_steps_retry(op, step);
 }
 
+SbxOpWant
+sbx_steps_destroyed(SbxOp *op, SbxDestroyResult result)
+{
+	SbxSteps *steps = op->state;
+
+	steps->destroyed = result;
+	return sbx_op_succeed(op, &steps->destroyed);
+}
+
+SbxOpWant
+sbx_steps_nothing_left(SbxOp *op)
+{
+	SbxSteps *steps = op->state;
+
+	return sbx_steps_destroyed(op,
+	                           steps->acted ? SBX_DESTROY_DONE : SBX_DESTROY_WAS_GONE);
+}
+
 /* --- requests ------------------------------------------------------------- */
 
 void
@@ -507,7 +525,20 @@ sbx_steps_take_labels(SbxOp *op, const json_t *labels, SbxSandboxFacts *facts)
 	return true;
 }
 
+SbxOpWant
+sbx_steps_succeed_gone(SbxOp *op)
+{
+	SbxSandboxFacts *facts = sbx_arena_alloc(&op->arena, sizeof(*facts));
+
+	if (facts != NULL)
+		facts->state = SBX_STATE_GONE;
+	return sbx_op_succeed(op, facts);
+}
+
 /* --- files ---------------------------------------------------------------- */
+
+/* A refusal has its text, however small the file may be. */
+#define REFUSAL_BYTES ((size_t) 64 * 1024)
 
 bool
 sbx_steps_is_file_path(const char *path)
@@ -527,18 +558,41 @@ sbx_steps_is_file_path(const char *path)
 	return is_name;
 }
 
-SbxFileContent *
-sbx_steps_file_content(SbxOp *op)
+const char *
+sbx_steps_copy_content(SbxOp *op, const SbxUploadInput *input)
+{
+	char *bytes = sbx_arena_alloc(&op->arena, input->length + 1);
+
+	if (bytes != NULL && input->length > 0)
+		memcpy(bytes, input->bytes, input->length);
+	return bytes;
+}
+
+void
+sbx_steps_expect_file(SbxOp *op, size_t max_bytes)
+{
+	op->request.max_response = max_bytes > REFUSAL_BYTES ? max_bytes : REFUSAL_BYTES;
+}
+
+bool
+sbx_steps_is_file_too_large(const SbxOp *op, size_t max_bytes)
+{
+	return op->response.too_large ||
+	       (op->response.status == 200 && op->response.body_length > max_bytes);
+}
+
+SbxOpWant
+sbx_steps_succeed_with_file(SbxOp *op)
 {
 	SbxFileContent *content = sbx_arena_alloc(&op->arena, sizeof(*content));
 	char *bytes = sbx_arena_alloc(&op->arena, op->response.body_length + 1);
 
 	if (content == NULL || bytes == NULL)
-		return NULL;
+		return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
 	memcpy(bytes, op->response.body, op->response.body_length);
 	content->bytes = bytes;
 	content->length = op->response.body_length;
-	return content;
+	return sbx_op_succeed(op, content);
 }
 
 /* --- listings ------------------------------------------------------------- */

@@ -36,6 +36,8 @@ typedef struct SbxSteps
 	/* The outcome is known (result or noted); only tidying up is left. */
 	bool tidying;
 	void *result;
+
+	SbxDestroyResult destroyed; /* destroy only */
 } SbxSteps;
 
 /* The first and the last line of every maker; NULL = no memory. */
@@ -71,6 +73,12 @@ extern SbxOpWant sbx_steps_wait(SbxOp *op, SbxStep *next);
  */
 extern SbxOpWant sbx_steps_retry(SbxOp *op, SbxStep *step);
 extern SbxOpWant sbx_steps_retry_after_trouble(SbxOp *op, SbxStep *step);
+
+/* The end of a destroy. */
+extern SbxOpWant sbx_steps_destroyed(SbxOp *op, SbxDestroyResult result);
+
+/* Nothing is there: of a delete that may have worked that is its success. */
+extern SbxOpWant sbx_steps_nothing_left(SbxOp *op);
 
 /* --- requests ------------------------------------------------------------- */
 
@@ -170,6 +178,9 @@ extern SbxPair *sbx_steps_copy_pairs(SbxOp *op, const SbxPair *pairs, int count)
 extern bool
 sbx_steps_take_labels(SbxOp *op, const json_t *labels, SbxSandboxFacts *facts);
 
+/* "No such sandbox" is an answer to the question what it is like, not a failure. */
+extern SbxOpWant sbx_steps_succeed_gone(SbxOp *op);
+
 /* --- listings ------------------------------------------------------------- */
 
 /* What the pages of a listing have shown so far; zeroed is none. */
@@ -226,8 +237,15 @@ extern SbxOpWant sbx_steps_page_answered(SbxOp *op, SbxPages *pages);
 /* Can it be that of a file?  None has a part "..", and it does not end with a directory. */
 extern bool sbx_steps_is_file_path(const char *path);
 
-/* The body of the answer as a result, SbxFileContent; NULL = no memory. */
-extern SbxFileContent *sbx_steps_file_content(SbxOp *op);
+/* A copy of what is to be uploaded; NULL = no memory. */
+extern const char *sbx_steps_copy_content(SbxOp *op, const SbxUploadInput *input);
+
+/* The answer to this request has a file of so many bytes, or a refusal with its text. */
+extern void sbx_steps_expect_file(SbxOp *op, size_t max_bytes);
+extern bool sbx_steps_is_file_too_large(const SbxOp *op, size_t max_bytes);
+
+/* The body of the answer is the result, SbxFileContent. */
+extern SbxOpWant sbx_steps_succeed_with_file(SbxOp *op);
 
 /* --- odds and ends --------------------------------------------------------- */
 

@@ -28,7 +28,6 @@ typedef struct SbxVercelDestroy
 	bool was_seen;      /* by this operation */
 	bool was_asked;     /* the delete was sent */
 	int64_t created_at; /* then; a later one of that name is another */
-	SbxDestroyResult result;
 } SbxVercelDestroy;
 
 static SbxStep vercel_destroy_start;
@@ -76,25 +75,6 @@ vercel_destroy_start(SbxOp *op)
 	else if (name != NULL)
 		memcpy(op->sandbox_id, name, strlen(name) + 1);
 	return destroy->delete_url == NULL ? sbx_steps_refuse(op) : vercel_destroy_look(op);
-}
-
-static SbxOpWant
-vercel_destroy_done(SbxOp *op, SbxDestroyResult result)
-{
-	SbxVercelDestroy *destroy = op->state;
-
-	destroy->result = result;
-	return sbx_op_succeed(op, &destroy->result);
-}
-
-/* After a delete that may have worked, that nothing is there is its success. */
-static SbxOpWant
-vercel_destroy_nothing_left(SbxOp *op)
-{
-	SbxSteps *steps = op->state;
-
-	return vercel_destroy_done(op,
-	                           steps->acted ? SBX_DESTROY_DONE : SBX_DESTROY_WAS_GONE);
 }
 
 static SbxOpWant
@@ -158,7 +138,7 @@ vercel_destroy_looked(SbxOp *op)
 	if (!destroy->was_asked)
 		steps->trouble = 0;
 	if (sbx_steps_is_absent(op) && (destroy->is_known || destroy->was_seen))
-		return vercel_destroy_nothing_left(op);
+		return sbx_steps_nothing_left(op);
 	if (op->response.status == 404 && !destroy->is_known && !destroy->was_seen)
 	{
 		sbx_steps_note(op, "NOT_FOUND_YET");
@@ -174,7 +154,7 @@ vercel_destroy_looked(SbxOp *op)
 	if (owner == SBX_OWNER_STRANGER)
 		return sbx_steps_fail_response(op, "NOT_OURS");
 	if (owner == SBX_OWNER_ANOTHER)
-		return vercel_destroy_nothing_left(op);
+		return sbx_steps_nothing_left(op);
 
 	if (!destroy->was_asked)
 		return vercel_destroy_send(op);

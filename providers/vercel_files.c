@@ -13,9 +13,6 @@
 /* Megabytes over a slow line take minutes. */
 #define VERCEL_FILE_TIMEOUT_MS (10 * 60 * 1000)
 
-/* A refusal has its text, however small the file may be. */
-#define VERCEL_REFUSAL_BYTES ((size_t) 64 * 1024)
-
 typedef struct SbxVercelFile
 {
 	SbxVercelState state; /* first */
@@ -194,8 +191,7 @@ vercel_download_send(SbxOp *op)
 	/* It only reads, whatever its method. */
 	op->request.repeatable = true;
 	op->request.timeout_ms = 0;
-	op->request.max_response =
-	    file->max_bytes > VERCEL_REFUSAL_BYTES ? file->max_bytes : VERCEL_REFUSAL_BYTES;
+	sbx_steps_expect_file(op, file->max_bytes);
 	return want;
 }
 
@@ -229,16 +225,12 @@ static SbxOpWant
 vercel_download_answered(SbxOp *op)
 {
 	SbxVercelFile *file = op->state;
-	SbxFileContent *content;
 
-	if (op->response.too_large ||
-	    (op->response.status == 200 && op->response.body_length > file->max_bytes))
+	if (sbx_steps_is_file_too_large(op, file->max_bytes))
 		return sbx_steps_fail_response(op, "FILE_TOO_LARGE");
 	if (op->response.status != 200)
 		return vercel_fail_download(op);
 	if (!vercel_is_content(op))
 		return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
-	content = sbx_steps_file_content(op);
-	return content != NULL ? sbx_op_succeed(op, content)
-	                       : sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
+	return sbx_steps_succeed_with_file(op);
 }

@@ -53,11 +53,6 @@ vercel_get_answered(SbxOp *op)
 	}
 	if (owner == SBX_OWNER_STRANGER)
 		return sbx_steps_fail_response(op, "NOT_OURS");
-	if (owner == SBX_OWNER_ANOTHER)
-	{
-		facts = sbx_arena_alloc(&op->arena, sizeof(*facts));
-		if (facts != NULL)
-			facts->state = SBX_STATE_GONE;
-	}
-	return sbx_op_succeed(op, facts);
+	return owner == SBX_OWNER_ANOTHER ? sbx_steps_succeed_gone(op)
+	                                  : sbx_op_succeed(op, facts);
 }

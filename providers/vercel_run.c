@@ -121,20 +121,6 @@ vercel_run_stored(SbxOp *op)
 
 /* --- what came out of it -------------------------------------------------- */
 
-static SbxRunResult *
-vercel_run_result(SbxOp *op, int exit_code)
-{
-	SbxVercelRun *run = op->state;
-	SbxRunResult *result = sbx_arena_alloc(&op->arena, sizeof(*result));
-
-	if (result == NULL)
-		return NULL;
-	sbx_script_store(&run->command.process.marked.output, result);
-	result->has_exit_code = true;
-	result->exit_code = exit_code;
-	return result;
-}
-
 /* Only a refusal proves that the script did not start. */
 static bool
 vercel_may_be_running(const SbxOp *op)
@@ -175,7 +161,8 @@ vercel_run_executed(SbxOp *op)
 	steps->acted = sbx_steps_may_have_arrived(op);
 	run->timed_out = op->response.timed_out || op->expired || vercel_was_killed(op);
 	if (has_ended && !vercel_was_killed(op))
-		return sbx_op_succeed(op, vercel_run_result(op, exit_code));
+		return sbx_op_succeed(
+		    op, sbx_marks_result(&op->arena, &run->command.process.marked, exit_code));
 	if (run->timed_out)
 	{
 		sbx_steps_note(op, "TIMEOUT_NOT_KILLED");
