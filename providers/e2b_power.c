@@ -206,7 +206,7 @@ e2b_stop_looked(SbxOp *op)
 		case SBX_STATE_STOPPED:
 			return sbx_op_succeed(op, facts);
 		case SBX_STATE_STARTED:
-			return e2b_stop_send(op);
+			return sbx_steps_ask(op, e2b_stop_look, e2b_stop_send);
 		default:
 			return sbx_steps_wait(op, e2b_stop_look);
 	}
@@ -230,7 +230,8 @@ e2b_stop_answered(SbxOp *op)
 	SbxE2bState *state = op->state;
 
 	state->steps.acted |= sbx_steps_may_have_arrived(op);
-	if (sbx_steps_is_success(op))
+	state->steps.accepted = sbx_steps_is_success(op);
+	if (state->steps.accepted)
 		return e2b_stop_look(op);
 	if (op->response.status == 404)
 		return sbx_steps_fail_response(op, "SANDBOX_GONE");

@@ -83,6 +83,7 @@ typedef struct SbxFreestyleState
 	SbxStep *answer; /* looks at its answer, whenever that comes */
 	const char *result_url;
 	int64_t poll_ms;
+	int64_t answer_by_ms; /* of the operation's time; 0 = as long as that lasts */
 	const char *lost; /* why its answer will never be known; NULL = it is not lost */
 
 	/* What a virtual machine is known by, beside its id in op->sandbox_id. */

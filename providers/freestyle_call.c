@@ -121,6 +121,14 @@ freestyle_request(SbxOp *op, const char *method, const char *url,
 	return sbx_steps_send(op, content_type, NULL, 0, next);
 }
 
+static void
+freestyle_expect(SbxFreestyleState *state, SbxStep *answer)
+{
+	state->answer = answer;
+	state->answer_by_ms = 0;
+	state->lost = NULL;
+}
+
 /* Reads, deletes and writes to a place may be delivered twice; a POST may not. */
 SbxOpWant
 sbx_freestyle_send(SbxOp *op, const char *method, const char *url, const char *body,
@@ -132,8 +140,7 @@ sbx_freestyle_send(SbxOp *op, const char *method, const char *url, const char *b
 
 	op->request.body = body;
 	op->request.body_length = body == NULL ? 0 : strlen(body);
-	state->answer = answer;
-	state->lost = NULL;
+	freestyle_expect(state, answer);
 	return want;
 }
 
@@ -147,8 +154,7 @@ sbx_freestyle_send_bytes(SbxOp *op, const char *method, const char *url,
 
 	op->request.body = bytes;
 	op->request.body_length = length;
-	state->answer = answer;
-	state->lost = NULL;
+	freestyle_expect(state, answer);
 	return want;
 }
 
@@ -278,6 +284,28 @@ freestyle_lose(SbxOp *op, const char *why)
 	return state->answer(op);
 }
 
+/* What is left of the time that the answer has; false = it has as much as there is. */
+static bool
+freestyle_rest(const SbxOp *op, int64_t *rest)
+{
+	const SbxFreestyleState *state = op->state;
+
+	*rest = state->answer_by_ms - op->elapsed_ms;
+	return state->answer_by_ms > 0;
+}
+
+static SbxOpWant
+freestyle_poll_later(SbxOp *op)
+{
+	SbxFreestyleState *state = op->state;
+	int64_t pause_ms = state->poll_ms;
+	int64_t rest;
+
+	if (freestyle_rest(op, &rest) && rest < pause_ms)
+		pause_ms = rest > 0 ? rest : 0;
+	return sbx_steps_pause(op, pause_ms, freestyle_poll);
+}
+
 static SbxOpWant
 freestyle_answered(SbxOp *op)
 {
@@ -290,7 +318,7 @@ freestyle_answered(SbxOp *op)
 	if (state->result_url == NULL)
 		return freestyle_lose(op, state->lost);
 	state->poll_ms = FREESTYLE_POLL_MS;
-	return sbx_steps_pause(op, state->poll_ms, freestyle_poll);
+	return freestyle_poll_later(op);
 }
 
 /* The answer may be as long as the call's own. */
@@ -298,11 +326,14 @@ static SbxOpWant
 freestyle_poll(SbxOp *op)
 {
 	SbxFreestyleState *state = op->state;
+	int64_t rest;
 	size_t max_response = op->request.max_response;
 	SbxOpWant want =
 	    freestyle_request(op, "GET", state->result_url, NULL, freestyle_polled);
 
 	op->request.max_response = max_response;
+	if (freestyle_rest(op, &rest) && rest < op->request.timeout_ms)
+		op->request.timeout_ms = rest > 0 ? rest : 1;
 	return want;
 }
 
@@ -310,11 +341,17 @@ static SbxOpWant
 freestyle_poll_again(SbxOp *op)
 {
 	SbxFreestyleState *state = op->state;
+	int64_t rest;
 
+	if (freestyle_rest(op, &rest) && rest <= 0)
+	{
+		op->response.timed_out = true;
+		return freestyle_lose(op, "RESULT_LOST");
+	}
 	state->poll_ms += state->poll_ms / 2;
 	if (state->poll_ms > FREESTYLE_POLL_MAX_MS)
 		state->poll_ms = FREESTYLE_POLL_MAX_MS;
-	return sbx_steps_pause(op, state->poll_ms, freestyle_poll);
+	return freestyle_poll_later(op);
 }
 
 static SbxOpWant
@@ -329,10 +366,14 @@ freestyle_polled(SbxOp *op)
 	    (status != 0 && sbx_op_response_header(op, FREESTYLE_ID_HEADER) != NULL))
 		return state->answer(op);
 
-	/* What is in front of the provider says such things; 500 is the provider itself. */
+	/*
+	 * What is in front of the provider says such things; 500 is the provider itself.  What
+	 * was noted before is the better reason.
+	 */
 	if (sbx_steps_is_passing(op) && status != 500)
 	{
-		sbx_steps_note(op, sbx_steps_status_code(op));
+		if (state->steps.noted.phase == SBX_PHASE_NONE)
+			sbx_steps_note(op, sbx_steps_status_code(op));
 		return freestyle_poll_again(op);
 	}
 	return freestyle_lose(op, "RESULT_LOST");

@@ -219,8 +219,9 @@ freestyle_power_looked(SbxOp *op)
 		return sbx_steps_fail(op, SBX_PHASE_NONE, "STOP_WOULD_DESTROY");
 
 	/* Not on its way anywhere, and refused: its budget is spent, or something like it. */
-	return power->refused ? sbx_steps_fail_noted(op, "CONFLICT")
-	                      : freestyle_power_send(op);
+	return power->refused
+	           ? sbx_steps_fail_noted(op, "CONFLICT")
+	           : sbx_steps_ask(op, freestyle_power_look, freestyle_power_send);
 }
 
 /* Whatever it says, looking tells; but a refusal that lasts is the end. */
@@ -231,7 +232,8 @@ freestyle_power_answered(SbxOp *op)
 	const char *code = sbx_freestyle_code(op);
 
 	power->state.steps.acted |= sbx_steps_may_have_arrived(op);
-	if (sbx_steps_is_success(op))
+	power->state.steps.accepted = sbx_steps_is_success(op);
+	if (power->state.steps.accepted)
 	{
 		memset(&power->state.steps.noted, 0, sizeof(power->state.steps.noted));
 		return freestyle_power_look(op);
@@ -243,5 +245,5 @@ freestyle_power_answered(SbxOp *op)
 	    (!sbx_steps_is_passing(op) || (code != NULL && strcmp(code, "CAPACITY") == 0)))
 		return sbx_steps_fail_response(op, code);
 	sbx_steps_note(op, code);
-	return sbx_steps_wait(op, freestyle_power_look);
+	return sbx_steps_retry(op, freestyle_power_look);
 }

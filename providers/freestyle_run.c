@@ -19,9 +19,13 @@
 /* Of more the provider wants to be asked otherwise, which older machines cannot. */
 #define FREESTYLE_COMMAND_SHORT_MS (300 * 1000)
 
-/* Time for the answer beyond the command's own, and to kill one whose answer is lost. */
+/*
+ * Time for the answer beyond the command's own, and for all that comes before and after;
+ * of which some is kept to kill a command whose answer does not come.
+ */
 #define FREESTYLE_ANSWER_EXTRA_MS (15 * 1000)
-#define FREESTYLE_RUN_EXTRA_MS    (90 * 1000)
+#define FREESTYLE_RUN_EXTRA_MS    (120 * 1000)
+#define FREESTYLE_KEPT_MS         (30 * 1000)
 #define FREESTYLE_KILL_MS         (10 * 1000)
 
 /* As permissions are written there, in decimal: only for its user, who may run it. */
@@ -128,14 +132,38 @@ freestyle_run_opened(SbxOp *op)
 	                                     : freestyle_run_execute(op);
 }
 
+/* Until when its answer is waited for, if it began now; less if much time has gone. */
+static int64_t
+freestyle_run_end_ms(const SbxOp *op)
+{
+	const SbxFreestyleRun *run = op->state;
+	int64_t last_ms = op->timeout_ms - FREESTYLE_KEPT_MS;
+	int64_t end_ms = op->elapsed_ms + run->command_ms + FREESTYLE_ANSWER_EXTRA_MS;
+
+	return end_ms < last_ms ? end_ms : last_ms;
+}
+
+static SbxOpWant
+freestyle_run_too_late(SbxOp *op)
+{
+	sbx_steps_fail(op, SBX_PHASE_NONE, "TIMEOUT");
+	op->failure.timed_out = true;
+	return SBX_OP_WANT_NOTHING;
+}
+
 /* Two streams, of which a control byte takes six in JSON. */
 static SbxOpWant
 freestyle_run_execute(SbxOp *op)
 {
 	SbxFreestyleRun *run = op->state;
-	SbxOpWant want = sbx_freestyle_exec(op, run->body, freestyle_run_executed);
+	int64_t end_ms = freestyle_run_end_ms(op);
+	SbxOpWant want;
 
-	op->request.timeout_ms = run->command_ms + FREESTYLE_ANSWER_EXTRA_MS;
+	if (end_ms <= op->elapsed_ms)
+		return freestyle_run_too_late(op);
+	want = sbx_freestyle_exec(op, run->body, freestyle_run_executed);
+	run->writer.state.answer_by_ms = end_ms;
+	op->request.timeout_ms = end_ms - op->elapsed_ms;
 	op->request.max_response = SIZE_MAX;
 	if (run->max_stream < SIZE_MAX / 16)
 		op->request.max_response = 12 * run->max_stream + 64 * 1024;
@@ -201,12 +229,15 @@ freestyle_run_failed(SbxOp *op)
 	const char *code = sbx_freestyle_code(op);
 
 	/* It has ended, nobody knows how; it is not run again. */
-	if (op->response.too_large ||
-	    (code != NULL && strcmp(code, "RESULT_UNSTORABLE") == 0))
+	if (code != NULL && strcmp(code, "RESULT_UNSTORABLE") == 0)
 		return sbx_steps_fail_response(op, "OUTPUT_TOO_LARGE");
 	run->timed_out =
 	    op->response.status == 0 && (op->response.timed_out || op->expired);
-	sbx_steps_note(op, run->timed_out ? "TIMEOUT_NOT_KILLED" : code);
+	if (run->timed_out)
+		code = "TIMEOUT_NOT_KILLED";
+	else if (op->response.too_large)
+		code = "OUTPUT_TOO_LARGE";
+	sbx_steps_note(op, code);
 	if (sbx_steps_is_success(op))
 		steps->noted.phase = SBX_PHASE_PROTOCOL;
 	if (freestyle_may_be_running(op))

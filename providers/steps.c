@@ -24,6 +24,10 @@
 /* A provider may ask for a longer pause, but not for the operation's whole time. */
 #define ASKED_MAX_MS 20000
 
+/* Looks at what has been asked for before it is asked for again, and how often that is. */
+#define IN_VAIN_LOOKS 8
+#define IN_VAIN_ASKED 3
+
 static SbxStep steps_advance;
 static SbxOpWant steps_fail_expired(SbxOp *op);
 
@@ -220,6 +224,22 @@ sbx_steps_retry_after_trouble(SbxOp *op, SbxStep *step)
 	if (steps->trouble >= TROUBLE_MAX)
 		return sbx_steps_fail_noted(op, steps->noted.provider_code);
 	return sbx_steps_retry(op, step);
+}
+
+SbxOpWant
+sbx_steps_ask(SbxOp *op, SbxStep *look, SbxStep *ask)
+{
+	SbxSteps *steps = op->state;
+
+	if (!steps->accepted)
+		return ask(op);
+	steps->unmoved++;
+	sbx_steps_note(op, "IN_VAIN");
+	if (steps->unmoved % IN_VAIN_LOOKS != 0)
+		return sbx_steps_retry(op, look);
+	return steps->unmoved < IN_VAIN_LOOKS * IN_VAIN_ASKED
+	           ? ask(op)
+	           : sbx_steps_fail_noted(op, "IN_VAIN");
 }
 
 SbxOpWant

@@ -28,6 +28,8 @@ typedef struct SbxSteps
 	int64_t waited_ms;        /* sum of pauses: there is no clock here */
 	int trouble;              /* in a row */
 	bool unsendable;          /* a header of the request being written is none */
+	bool accepted; /* a change was asked for, and was answered with success */
+	int unmoved;   /* looks after which nothing had changed all the same */
 
 	/* The last thing that went wrong; what a failure by timeout reports. */
 	SbxFailure noted;
@@ -73,6 +75,13 @@ extern SbxOpWant sbx_steps_wait(SbxOp *op, SbxStep *next);
  */
 extern SbxOpWant sbx_steps_retry(SbxOp *op, SbxStep *step);
 extern SbxOpWant sbx_steps_retry_after_trouble(SbxOp *op, SbxStep *step);
+
+/*
+ * A look has shown that a change is wanted still.  One that was accepted may take a moment
+ * to be seen: so it is looked at with pauses that grow, and asked for again only after
+ * some, and not for ever: then the operation fails with IN_VAIN.
+ */
+extern SbxOpWant sbx_steps_ask(SbxOp *op, SbxStep *look, SbxStep *ask);
 
 /* The end of a destroy. */
 extern SbxOpWant sbx_steps_destroyed(SbxOp *op, SbxDestroyResult result);

@@ -218,6 +218,16 @@ vercel_stop_look(SbxOp *op)
 	return sbx_vercel_look(op, vercel_stop_looked);
 }
 
+static SbxOpWant
+vercel_stop_send(SbxOp *op)
+{
+	SbxOpWant want =
+	    sbx_vercel_send_session(op, "POST", "/stop", NULL, vercel_stop_answered);
+
+	op->request.timeout_ms = VERCEL_POWER_EXCHANGE_MS;
+	return want;
+}
+
 /* The setting may have come after the sandbox: what it says itself counts. */
 static SbxOpWant
 vercel_stop_looked(SbxOp *op)
@@ -237,9 +247,7 @@ vercel_stop_looked(SbxOp *op)
 		return sbx_steps_wait(op, vercel_stop_look);
 	if (!is_persistent)
 		return sbx_steps_fail(op, SBX_PHASE_NONE, "STOP_WOULD_DESTROY");
-	want = sbx_vercel_send_session(op, "POST", "/stop", NULL, vercel_stop_answered);
-	op->request.timeout_ms = VERCEL_POWER_EXCHANGE_MS;
-	return want;
+	return sbx_steps_ask(op, vercel_stop_look, vercel_stop_send);
 }
 
 /*
@@ -254,7 +262,8 @@ vercel_stop_answered(SbxOp *op)
 	bool is_busy = status == 404 || status == 409 || status == 410 || status == 422;
 
 	state->steps.acted |= sbx_steps_may_have_arrived(op);
-	if (sbx_steps_is_success(op))
+	state->steps.accepted = sbx_steps_is_success(op);
+	if (state->steps.accepted)
 		return vercel_stop_look(op);
 	if (!is_busy && !sbx_steps_is_passing(op))
 		return sbx_steps_fail_response(op, sbx_steps_status_code(op));

@@ -279,6 +279,7 @@ step(SbxEngine *engine, SbxTransfer *transfer, int64 now)
 {
 	SbxOp *op = transfer->op;
 
+	op->elapsed_ms = now - transfer->begun;
 	for (;;)
 	{
 		switch (op->advance(op))
@@ -306,13 +307,20 @@ step(SbxEngine *engine, SbxTransfer *transfer, int64 now)
 	}
 }
 
+static void
+start_time(const SbxEngine *engine, SbxTransfer *transfer, int64 now)
+{
+	transfer->begun = now;
+	transfer->deadline = Min(now + transfer->op->timeout_ms, engine->limit);
+}
+
 /* The time of an operation starts with its first exchange. */
 static void
 start_queued(SbxEngine *engine, SbxTransfer *transfer, int64 now)
 {
 	transfer->queued = false;
 	if (!transfer->op->anything_sent)
-		transfer->deadline = Min(now + transfer->op->timeout_ms, engine->limit);
+		start_time(engine, transfer, now);
 	if (!start_exchange(engine, transfer, now))
 		step(engine, transfer, now);
 }
@@ -474,7 +482,7 @@ start_next(SbxEngine *engine)
 	transfer->op = engine->work->begin(engine->work->arg, engine->started);
 	engine->started++;
 	now = sbx_libcurl_now();
-	transfer->deadline = Min(now + transfer->op->timeout_ms, engine->limit);
+	start_time(engine, transfer, now);
 	if (now < transfer->deadline)
 		step(engine, transfer, now);
 	else

@@ -188,6 +188,9 @@ struct SbxOp
 	/* Filled by the driver before every advance() but the first. */
 	SbxHttpResponse response;
 
+	/* Since its start; filled by the driver before every advance(). */
+	int64_t elapsed_ms;
+
 	/*
 	 * Set by the driver when the op's time is over: this advance() is the last
 	 * one and has to return SBX_OP_WANT_NOTHING.

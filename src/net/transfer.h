@@ -28,7 +28,8 @@ typedef struct SbxTransfer
 	struct curl_slist *header_lines;
 	SbxSocket *socket; /* NULL = the exchange is none over a WebSocket, or not yet */
 	CURLSH *alone;     /* the connections that only a WebSocket sees */
-	int64 deadline;    /* of the whole operation, monotonic ms */
+	int64 begun;       /* the whole operation, monotonic ms */
+	int64 deadline;    /* of it */
 	int64 exchange_deadline;
 	int64 wake_at; /* end of a pause; -1 = not pausing */
 	bool finished;

@@ -332,6 +332,7 @@ run(Course *course)
 			           "a pause of %lld ms", (long long) course->op->pause_ms);
 			fuzz_check(++course->pauses < 100, "%s only pauses",
 			           course->operation->name);
+			course->op->elapsed_ms += course->op->pause_ms;
 			want = advance(course);
 		}
 	}

@@ -94,7 +94,7 @@ start_refused(void)
 	}
 	drive = starting(FREESTYLE_DTO("paused"));
 	drive_answer(&drive, 429, FREESTYLE_ERROR("RATE_LIMITED"));
-	pauses(&drive, 100, "too many requests: later");
+	pauses(&drive, 200, "too many requests: later");
 	drive_pause_over(&drive);
 	drive_answer(&drive, 200, FREESTYLE_DTO("paused"));
 	asks(&drive, "POST", FREESTYLE_VM "/start",
@@ -121,6 +121,36 @@ start_conflict(void)
 	drive_pause_over(&drive);
 	drive_answer(&drive, 200, FREESTYLE_DTO("running"));
 	ok(drive.op->succeeded, "must not fire: somebody else started it");
+	drive_end(&drive);
+}
+
+/* Answered with success, and nothing has changed. */
+static void
+in_vain(Drive drive, const char *unmoved, const char *verb)
+{
+	int asked = 0;
+	int looks = 0;
+
+	while (drive.want != SBX_OP_WANT_NOTHING && asked + looks < 100)
+	{
+		bool asks_for_it = drive.want == SBX_OP_WANT_HTTP &&
+		                   strcmp(drive.op->request.method, "POST") == 0;
+
+		if (drive.want == SBX_OP_WANT_PAUSE)
+		{
+			drive_pause_over(&drive);
+			continue;
+		}
+		asked += asks_for_it;
+		looks += !asks_for_it;
+		drive_answer(&drive, 200, asks_for_it ? "{}" : unmoved);
+	}
+	ok(asked == 3 && looks > 20, "must fire: %s is asked for %d times in %d looks",
+	   verb, asked, looks);
+	ok(drive.op->elapsed_ms > 10000 && drive.op->elapsed_ms < drive.op->timeout_ms,
+	   "must fire: with pauses, and not for ever");
+	fails(&drive, SBX_PHASE_REMOTE, 200, "IN_VAIN", SBX_ALLOCATION_UNKNOWN,
+	      "and %s fails", verb);
 	drive_end(&drive);
 }
 
@@ -180,6 +210,22 @@ stop_would_destroy(void)
 	drive_end(&drive);
 }
 
+/* What it has done can take a moment to be seen. */
+static void
+shown_late(void)
+{
+	Drive drive = starting(FREESTYLE_DTO("paused"));
+
+	drive_answer(&drive, 200, FREESTYLE_DTO("paused"));
+	drive_answer(&drive, 200, FREESTYLE_DTO("paused"));
+	pauses(&drive, 200, "must not fire: it is looked at before it is asked again");
+	drive_pause_over(&drive);
+	asks(&drive, "GET", FREESTYLE_VM, "must not fire: nothing is sent");
+	drive_answer(&drive, 200, FREESTYLE_DTO("running"));
+	ok(drive.op->succeeded, "must not fire: it runs");
+	drive_end(&drive);
+}
+
 /* --- wait -------------------------------------------------------------------------------- */
 
 static void
@@ -222,5 +268,8 @@ test_freestyle_power(void)
 	start_conflict();
 	stop();
 	stop_would_destroy();
+	in_vain(starting(FREESTYLE_DTO("paused")), FREESTYLE_DTO("paused"), "a start");
+	in_vain(stopping(FREESTYLE_DTO("running")), FREESTYLE_DTO("running"), "a pause");
+	shown_late();
 	wait_until_ready();
 }

@@ -279,6 +279,12 @@ lost(void)
 	killed(unanswered(SBX_PHASE_RECEIVE, true), "no answer in time, killed",
 	       SBX_PHASE_RECEIVE, 0, NULL, "TIMEOUT");
 	drive = freestyle_running("x");
+	drive_response(&drive, (SbxHttpResponse){.failed_phase = SBX_PHASE_RECEIVE,
+	                                         .request_sent = true,
+	                                         .too_large = true});
+	killed(drive, "too long an answer proves no end", SBX_PHASE_RECEIVE, 0,
+	       "OUTPUT_TOO_LARGE", NULL);
+	drive = freestyle_running("x");
 	drive_no_answer(&drive, SBX_PHASE_CONNECT, false, false);
 	fails(&drive, SBX_PHASE_CONNECT, 0, NULL, NONE, "it never left: nothing is killed");
 	drive_end(&drive);
@@ -286,6 +292,102 @@ lost(void)
 	fails(&drive, SBX_PHASE_REMOTE, 500, "OUTPUT_TOO_LARGE", NONE,
 	      "it has run, its output is lost: neither killed nor run again");
 	drive_end(&drive);
+}
+
+/* Asked for an answer that is never there, until it is asked no more. */
+static Drive
+promised(int64_t script_ms)
+{
+	SbxRunInput input = plain_run("x");
+	Drive drive;
+
+	input.timeout_ms = script_ms;
+	drive = freestyle_opened(
+	    sbx_kind_freestyle.run_script(freestyle_account(), &freestyle_target, &input));
+	drive_answer(&drive, 202, FREESTYLE_LATER);
+	while (drive.want == SBX_OP_WANT_PAUSE &&
+	       drive.op->elapsed_ms < drive.op->timeout_ms)
+	{
+		drive_pause_over(&drive);
+		if (strcmp(drive.op->request.url, FREESTYLE_RESULT) != 0)
+			break;
+		drive_answer(&drive, 202, FREESTYLE_LATER);
+	}
+	return drive;
+}
+
+static void
+never_there(void)
+{
+	static const int64_t times[] = {1, 5000, 300000, 86400000};
+	Drive drive;
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+	{
+		drive = promised(times[i]);
+		ok(drive.op->elapsed_ms >= times[i] &&
+		       drive.op->elapsed_ms <= drive.op->timeout_ms - 20000,
+		   "%lld ms: it had its time, and there is some for a kill",
+		   (long long) times[i]);
+		killed(drive, "an answer that never comes, killed", SBX_PHASE_PROTOCOL, 0, NULL,
+		       "TIMEOUT");
+		killed(promised(times[i]), "an answer that never comes, not killed",
+		       SBX_PHASE_PROTOCOL, 0, "TIMEOUT_NOT_KILLED", NULL);
+	}
+	drive = promised(5000);
+	ok(kills(&drive), "must fire: as long as there is time for its end");
+	drive_answer(&drive, 202, FREESTYLE_LATER);
+	drive_pause_over(&drive);
+	drive_answer(&drive, 503, "");
+	drive_pause_over(&drive);
+	drive_headed(&drive, 200, FREESTYLE_OF, "{\"statusCode\":0}");
+	fails(&drive, SBX_PHASE_PROTOCOL, 0, "TIMEOUT", NONE,
+	      "must not fire: what asking for the kill meets is not why it failed");
+	drive_end(&drive);
+	drive = freestyle_running("x");
+	drive_answer(&drive, 202, FREESTYLE_LATER);
+	drive.op->elapsed_ms = 24000;
+	drive_pause_over(&drive);
+	drive_headed(&drive, 200, FREESTYLE_OF, "{\"statusCode\":3}");
+	ok(drive.op->succeeded, "must not fire: it came in the last moment");
+	drive_end(&drive);
+	drive = freestyle_running("x");
+	drive_answer(&drive, 202, FREESTYLE_LATER);
+	drive.op->elapsed_ms = 24000;
+	drive_pause_over(&drive);
+	ok(drive.op->request.timeout_ms <= 1000, "nor is the asking longer than the rest");
+	drive_no_answer(&drive, SBX_PHASE_RECEIVE, true, true);
+	ok(kills(&drive), "must fire: an asking that hangs at the end");
+	drive_end(&drive);
+}
+
+static void
+stored_late(void)
+{
+	char *command = calloc(60 * 1024 + 1, 1);
+	size_t length;
+	char answer[40];
+	Drive drive;
+
+	memset(command, 'x', 60 * 1024);
+	for (int i = 0; i < 2; i++)
+	{
+		drive = freestyle_running(command);
+		length = drive.op->request.body_length;
+		drive_answer(&drive, 204, "");
+		drive.op->elapsed_ms = drive.op->timeout_ms - (i == 0 ? 35000 : 25000);
+		snprintf(answer, sizeof(answer), "{\"size\":%zu}", length);
+		drive_answer(&drive, 200, answer);
+		if (i == 0)
+			ok(strcmp(drive.op->request.url, FREESTYLE_EXEC) == 0 &&
+			       drive.op->request.timeout_ms == 5000,
+			   "must not fire: what is left, but for the kill");
+		else
+			fails(&drive, SBX_PHASE_NONE, 200, "TIMEOUT", NONE,
+			      "must fire: with no time for a kill it is not begun");
+		drive_end(&drive);
+	}
+	free(command);
 }
 
 static void
@@ -349,5 +451,7 @@ test_freestyle_run(void)
 	results();
 	truncated();
 	lost();
+	never_there();
+	stored_late();
 	refusals();
 }

@@ -222,12 +222,15 @@ drive_no_answer(Drive *drive, SbxPhase phase, bool sent, bool timed_out)
 	drive->op->response.failed_phase = phase;
 	drive->op->response.request_sent = sent;
 	drive->op->response.timed_out = timed_out;
+	if (timed_out)
+		drive->op->elapsed_ms += drive->op->request.timeout_ms;
 	drive_advance(drive);
 }
 
 void
 drive_pause_over(Drive *drive)
 {
+	drive->op->elapsed_ms += drive->op->pause_ms;
 	drive_advance(drive);
 }
 
