@@ -190,6 +190,7 @@ typedef struct SbxFreestyleFile
 
 	const char *made_url; /* of an upload in pieces */
 	size_t received;      /* bytes that have arrived */
+	size_t sent;          /* more than those cannot have */
 	int tries;            /* at one piece */
 	bool parents_made;
 } SbxFreestyleFile;

@@ -61,7 +61,9 @@ freestyle_power_take(SbxOp *op, SbxStep *look, json_t **vm, SbxOpWant *want)
 	*want = SBX_OP_WANT_NOTHING;
 	if (sbx_steps_is_passing(op))
 	{
-		sbx_steps_note(op, sbx_freestyle_code(op));
+		/* A refusal of what was asked for is the better reason. */
+		if (state->steps.noted.phase == SBX_PHASE_NONE)
+			sbx_steps_note(op, sbx_freestyle_code(op));
 		*want = sbx_steps_wait(op, look);
 		return false;
 	}

@@ -219,7 +219,7 @@ freestyle_read_received(SbxOp *op, SbxFreestyleFile *file)
 	bool told = sbx_json_integer(answer, "receivedBytes", &received);
 
 	json_decref(answer);
-	if (!told || received < 0 || (uint64_t) received > file->length)
+	if (!told || received < 0 || (uint64_t) received > file->sent)
 		return false;
 	if ((size_t) received > file->received)
 		file->tries = 0;
@@ -263,6 +263,7 @@ freestyle_piece_send(SbxOp *op)
 {
 	SbxFreestyleFile *file = &((SbxFreestyleWriter *) op->state)->file;
 	size_t rest = file->length - file->received;
+	size_t piece;
 	const char *url;
 	SbxOpWant want;
 
@@ -271,8 +272,10 @@ freestyle_piece_send(SbxOp *op)
 		    op, "POST", sbx_arena_printf(&op->arena, "%s/commit", file->made_url), "{}",
 		    freestyle_pieces_committed);
 	url = sbx_arena_printf(&op->arena, "%s?offset=%zu", file->made_url, file->received);
-	want = sbx_freestyle_send_bytes(op, "PUT", url, file->bytes + file->received,
-	                                rest < FREESTYLE_PIECE ? rest : FREESTYLE_PIECE,
+	piece = rest < FREESTYLE_PIECE ? rest : FREESTYLE_PIECE;
+	if (file->sent < file->received + piece)
+		file->sent = file->received + piece;
+	want = sbx_freestyle_send_bytes(op, "PUT", url, file->bytes + file->received, piece,
 	                                freestyle_piece_sent);
 
 	/* One that has arrived is not sent again: the provider is asked first. */
@@ -300,6 +303,7 @@ freestyle_pieces_begun(SbxOp *op)
 		    sbx_arena_printf(&op->arena, "%s/fs/uploads/%s", writer->state.vm_url, id);
 	json_decref(answer);
 	writer->file.received = 0;
+	writer->file.sent = 0;
 	return right ? freestyle_piece_send(op)
 	             : sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
 }

@@ -237,4 +237,28 @@ is($s->execute('SELECT sbx_provision()')->sqlstate, 'SB005', 'must fire: a creat
 is(scalar(alive()), 0, 'is found by its slug, though it is not there at once');
 clean();
 
+#
+# Creates that are called off
+#
+
+foreach my $how (
+	[ 'before it is answered' ],
+	[ 'while its answer is asked for', backgroundAfterMs => 0, backgroundOperations => 'create', backgroundRunMs => 1500 ],
+	[ 'while its answer is asked for, and it is not there yet', backgroundAfterMs => 0, backgroundOperations => 'create', backgroundRunMs => 1500, surfaceDelayMs => 500 ])
+{
+	my ($name, %config) = @$how;
+
+	clean();
+	if (%config) { config(%config) }
+	else { fault(op => 'create', action => 'hang', work => JSON::PP::true) }
+	$s->value(q{SET statement_timeout = '700ms'});
+	is($s->execute('SELECT sbx_provision()')->sqlstate, '57014', "must fire: a create that is called off $name");
+	$s->value('RESET statement_timeout');
+	$sbx->clear_faults;
+	ok(scalar(grep { $_->{method} eq 'POST' } sent($creates)) == 1, 'was sent once');
+	poll('it was made', sub { $sbx->audit });
+	poll('nothing is left of it', sub { !alive() });
+}
+clean();
+
 done_testing();

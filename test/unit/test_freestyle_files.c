@@ -174,6 +174,10 @@ pieces(void)
 	ok(!drive.op->request.repeatable, "once");
 	drive_answer(&drive, 200, RECEIVED("1000"));
 	asks(&drive, "PUT", PIECE("1000"), "on from what has arrived");
+	drive_answer(&drive, 200, RECEIVED("16778216"));
+	asks(&drive, "PUT", PIECE("16778216"), "and on");
+	drive_answer(&drive, 200, RECEIVED("33555432"));
+	is_number((int64_t) drive.op->request.body_length, 8387608, "what is left");
 	drive_answer(&drive, 200, RECEIVED("41943040"));
 	asks(&drive, "POST", PIECES "/up-1/commit", "the last request");
 	drive_answer(&drive, 204, "");
@@ -226,6 +230,8 @@ pieces_refused(void)
 	            {401, "{}", SBX_PHASE_REMOTE, "UNAUTHORIZED"},
 	            {200, RECEIVED("0"), SBX_PHASE_PROTOCOL, NULL},
 	            {200, RECEIVED("-1"), SBX_PHASE_PROTOCOL, NULL},
+	            {200, RECEIVED("16777217"), SBX_PHASE_PROTOCOL, NULL},
+	            {200, RECEIVED("41943040"), SBX_PHASE_PROTOCOL, NULL},
 	            {200, RECEIVED("41943041"), SBX_PHASE_PROTOCOL, NULL},
 	            {200, "{}", SBX_PHASE_PROTOCOL, NULL}};
 	Drive drive;

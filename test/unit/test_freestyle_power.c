@@ -117,6 +117,22 @@ start_conflict(void)
 	drive = starting(FREESTYLE_DTO("paused"));
 	drive_answer(&drive, 409, FREESTYLE_ERROR("CONFLICT"));
 	drive_pause_over(&drive);
+	drive_answer(&drive, 503, "");
+	drive_pause_over(&drive);
+	drive_answer(&drive, 200, FREESTYLE_DTO("paused"));
+	fails(&drive, SBX_PHASE_REMOTE, 409, "CONFLICT", NONE,
+	      "must fire: with the status of the refusal, whatever a look has met");
+	drive_end(&drive);
+	drive = starting(FREESTYLE_DTO("paused"));
+	drive_answer(&drive, 200, FREESTYLE_DTO("starting"));
+	drive_answer(&drive, 503, "");
+	drive_expire(&drive);
+	fails(&drive, SBX_PHASE_REMOTE, 503, NULL, NONE,
+	      "must not fire: without a refusal that is the reason");
+	drive_end(&drive);
+	drive = starting(FREESTYLE_DTO("paused"));
+	drive_answer(&drive, 409, FREESTYLE_ERROR("CONFLICT"));
+	drive_pause_over(&drive);
 	drive_answer(&drive, 200, FREESTYLE_DTO("starting"));
 	drive_pause_over(&drive);
 	drive_answer(&drive, 200, FREESTYLE_DTO("running"));
