@@ -21,7 +21,7 @@
 #define RETRY_MAX_MS 2000
 #define TROUBLE_MAX  8
 
-/* A provider may ask for a longer pause, but not for the operation's whole time. */
+/* A provider may ask for a longer pause, but for half of the operation's time at most. */
 #define ASKED_MAX_MS 20000
 
 /* Looks at what has been asked for before it is asked for again, and how often that is. */
@@ -180,6 +180,8 @@ sbx_steps_pause(SbxOp *op, int64_t ms, SbxStep *next)
 
 	if (asked_ms > ASKED_MAX_MS)
 		asked_ms = ASKED_MAX_MS;
+	if (asked_ms > op->rest_ms / 2)
+		asked_ms = op->rest_ms / 2;
 	if (ms < asked_ms)
 		ms = asked_ms;
 	steps->waited_ms += ms;

@@ -280,6 +280,7 @@ step(SbxEngine *engine, SbxTransfer *transfer, int64 now)
 	SbxOp *op = transfer->op;
 
 	op->elapsed_ms = now - transfer->begun;
+	op->rest_ms = transfer->deadline - now;
 	for (;;)
 	{
 		switch (op->advance(op))

@@ -188,8 +188,12 @@ struct SbxOp
 	/* Filled by the driver before every advance() but the first. */
 	SbxHttpResponse response;
 
-	/* Since its start; filled by the driver before every advance(). */
+	/*
+	 * Since its start, and until its time is over, which may be sooner than it was made
+	 * for; filled by the driver before every advance().
+	 */
 	int64_t elapsed_ms;
+	int64_t rest_ms;
 
 	/*
 	 * Set by the driver when the op's time is over: this advance() is the last

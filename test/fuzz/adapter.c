@@ -333,6 +333,7 @@ run(Course *course)
 			fuzz_check(++course->pauses < 100, "%s only pauses",
 			           course->operation->name);
 			course->op->elapsed_ms += course->op->pause_ms;
+			course->op->rest_ms = course->op->timeout_ms - course->op->elapsed_ms;
 			want = advance(course);
 		}
 	}

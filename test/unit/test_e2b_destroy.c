@@ -150,18 +150,22 @@ after_the_pause_asked_for(void)
 	{
 		const char *name;
 		const char *headers;
+		int rest_ms;
 		int pause_ms;
 	} rows[] = {
-	    {"must fire: longer than ours", "Retry-After: 3\r\n", 3000},
-	    {"must fire: not the whole time", "Retry-After: 86400\r\n", 20000},
-	    {"must not fire: shorter than ours", "Retry-After: 0\r\n", 200},
-	    {"must not fire: it does not ask", "X: 3\r\n", 200},
+	    {"must fire: longer than ours", "Retry-After: 3\r\n", 60000, 3000},
+	    {"must fire: 20 s at most", "Retry-After: 86400\r\n", 60000, 20000},
+	    {"must fire: half of what is left", "Retry-After: 3\r\n", 2000, 1000},
+	    {"must not fire: less than ours is left", "Retry-After: 3\r\n", 300, 200},
+	    {"must not fire: shorter than ours", "Retry-After: 0\r\n", 60000, 200},
+	    {"must not fire: it does not ask", "X: 3\r\n", 60000, 200},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 	{
 		Drive drive = killing();
 
+		drive.op->elapsed_ms = drive.op->timeout_ms - rows[i].rest_ms;
 		drive_headed(&drive, 429, rows[i].headers, "");
 		pauses(&drive, rows[i].pause_ms, "%s", rows[i].name);
 		drive_end(&drive);

@@ -142,6 +142,7 @@ static void
 drive_advance(Drive *drive)
 {
 	drive->steps++;
+	drive->op->rest_ms = drive->op->timeout_ms - drive->op->elapsed_ms;
 	drive->want = drive->op->advance(drive->op);
 
 	/* A driver frees the answer now: whoever still points at it is found out. */
