@@ -52,12 +52,11 @@ struct SbxEngine
 	CURLM *multi;
 	int epoll_fd;
 	WaitEventSet *wait_set;
-	int64 timer_at;    /* libcurl's timer, monotonic ms; -1 = none */
-	int64 limit;       /* no operation goes on beyond */
-	long max_kept;     /* connections, those in use included */
-	int sockets;       /* open ones, those of kept connections included */
-	int descriptors;   /* so many the server gives; 0 = it has refused none */
-	bool private_kept; /* one of them may lead to a private address */
+	int64 timer_at; /* libcurl's timer, monotonic ms; -1 = none */
+	int64 limit;    /* no operation goes on beyond */
+	long max_kept;  /* connections, those in use included */
+	SbxConnections connections;
+	int descriptors; /* so many the server gives; 0 = it has refused none */
 	bool busy;
 	bool aborting;
 	const SbxEngineWork *work;
@@ -338,7 +337,7 @@ can_start_again(const SbxEngine *engine, const SbxTransfer *transfer)
 	const SbxOp *op = transfer->op;
 
 	return transfer->no_descriptor && op->response.status == 0 &&
-	       !op->response.request_sent && !op->expired && engine->sockets > 0;
+	       !op->response.request_sent && !op->expired && engine->connections.open > 0;
 }
 
 /* No more connections than there are descriptors; 0 = the server has refused none. */
@@ -359,7 +358,7 @@ complete_exchange(SbxEngine *engine, SbxTransfer *transfer, CURLcode code, int64
 		release(engine, transfer);
 		transfer->op->anything_sent = transfer->sent_before;
 		transfer->crowded = true;
-		limit_descriptors(engine, engine->sockets);
+		limit_descriptors(engine, engine->connections.open);
 		queue_exchange(transfer, now);
 		return;
 	}
@@ -599,41 +598,10 @@ wait_for_events(SbxEngine *engine)
 	return true;
 }
 
-/*
- * An address is checked when somebody connects to it.  So once private ones are allowed no
- * longer, no connection counts that was made before: the multi handle goes, with all of
- * them.  False = no memory for another.
- */
-static bool
-check_kept(SbxEngine *engine, const SbxEngineSettings *settings)
-{
-	CURLM *multi;
-	sigset_t saved;
-
-	if (!engine->private_kept || settings->allow_private_addresses)
-	{
-		engine->private_kept |= settings->allow_private_addresses;
-		return true;
-	}
-	multi = create_multi(engine);
-	if (multi == NULL)
-		return false;
-	sbx_libcurl_block_signals(&saved);
-	curl_multi_cleanup(engine->multi);
-	sbx_libcurl_restore_signals(&saved);
-	engine->multi = multi;
-	engine->timer_at = -1;
-	engine->max_kept = 0;
-	engine->private_kept = false;
-	return true;
-}
-
 static bool
 begin_run(SbxEngine *engine, const SbxEngineWork *work,
           const SbxEngineSettings *settings)
 {
-	if (!check_kept(engine, settings))
-		return false;
 	engine->transfers = calloc(work->count, sizeof(SbxTransfer));
 	if (engine->transfers == NULL)
 		return false;
@@ -642,11 +610,13 @@ begin_run(SbxEngine *engine, const SbxEngineWork *work,
 	engine->started = 0;
 	engine->limit = PG_INT64_MAX;
 	limit_descriptors(engine, 0);
+	if (!settings->allow_private_addresses)
+		sbx_connections_hang_up_private(&engine->connections);
 	for (int i = 0; i < work->count; i++)
 	{
 		engine->transfers[i].multi = engine->multi;
 		engine->transfers[i].settings = settings;
-		engine->transfers[i].sockets = &engine->sockets;
+		engine->transfers[i].connections = &engine->connections;
 		engine->transfers[i].aborting = engine->aborting;
 		engine->transfers[i].wake_at = -1;
 	}

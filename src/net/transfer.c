@@ -5,6 +5,7 @@
 #include "net/transfer.h"
 
 #include <errno.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "net/address.h"
@@ -24,6 +25,47 @@
  */
 #define MAX_IDLE_SECONDS      60L
 #define MAX_IDLE_SECONDS_ONCE 15L
+
+/* --- connections ------------------------------------------------------------ */
+
+/* False = no memory. */
+static bool
+note_private(SbxConnections *connections, int socket)
+{
+	if (connections->private_count == connections->private_size)
+	{
+		int size = connections->private_size == 0 ? 16 : 2 * connections->private_size;
+		int *bigger = realloc(connections->private_sockets, sizeof(int) * size);
+
+		if (bigger == NULL)
+			return false;
+		connections->private_sockets = bigger;
+		connections->private_size = size;
+	}
+	connections->private_sockets[connections->private_count++] = socket;
+	return true;
+}
+
+static void
+forget_private(SbxConnections *connections, int socket)
+{
+	for (int i = 0; i < connections->private_count; i++)
+	{
+		if (connections->private_sockets[i] != socket)
+			continue;
+		connections->private_sockets[i] =
+		    connections->private_sockets[--connections->private_count];
+		return;
+	}
+}
+
+/* libcurl finds that they are dead when it looks for one to use again. */
+void
+sbx_connections_hang_up_private(const SbxConnections *connections)
+{
+	for (int i = 0; i < connections->private_count; i++)
+		(void) shutdown(connections->private_sockets[i], SHUT_RDWR);
+}
 
 /* --- callbacks: no palloc, no report, no interrupts ------------------------ */
 
@@ -58,10 +100,23 @@ has_left(const SbxTransfer *transfer)
 	return request_size > 0 && (settings->proxy[0] == '\0' || transfer->plain_http);
 }
 
+/* Runs long after the operation is gone, so it may look at nothing of it. */
+static int
+close_socket_callback(void *arg, curl_socket_t socket)
+{
+	SbxConnections *connections = arg;
+
+	connections->open--;
+	forget_private(connections, socket);
+	ReleaseExternalFD();
+	return close(socket);
+}
+
 static curl_socket_t
 open_socket_callback(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
 	SbxTransfer *transfer = arg;
+	bool is_public = sbx_address_classify(&address->addr) == SBX_ADDRESS_PUBLIC;
 	int fd;
 
 	if (purpose != CURLSOCKTYPE_IPCXN || !address_allowed(transfer, &address->addr))
@@ -94,19 +149,13 @@ open_socket_callback(void *arg, curlsocktype purpose, struct curl_sockaddr *addr
 		ReleaseExternalFD();
 		return CURL_SOCKET_BAD;
 	}
-	(*transfer->sockets)++;
+	transfer->connections->open++;
+	if (!is_public && !note_private(transfer->connections, fd))
+	{
+		(void) close_socket_callback(transfer->connections, fd);
+		return CURL_SOCKET_BAD;
+	}
 	return fd;
-}
-
-/* Runs long after the operation is gone, so it may look at nothing of it. */
-static int
-close_socket_callback(void *arg, curl_socket_t socket)
-{
-	int *sockets = arg;
-
-	(*sockets)--;
-	ReleaseExternalFD();
-	return close(socket);
 }
 
 static size_t
@@ -411,7 +460,7 @@ set_safety(SbxTransfer *transfer)
 	SET(CURLOPT_OPENSOCKETFUNCTION, open_socket_callback);
 	SET(CURLOPT_OPENSOCKETDATA, transfer);
 	SET(CURLOPT_CLOSESOCKETFUNCTION, close_socket_callback);
-	SET(CURLOPT_CLOSESOCKETDATA, transfer->sockets);
+	SET(CURLOPT_CLOSESOCKETDATA, transfer->connections);
 	return code;
 }
 

@@ -16,15 +16,31 @@
 
 typedef struct SbxSocket SbxSocket;
 
+/* The sockets of an engine, those of kept connections included. */
+typedef struct SbxConnections
+{
+	int open;
+	int *private_sockets; /* those whose address is not public */
+	int private_count;
+	int private_size; /* room */
+} SbxConnections;
+
+/*
+ * An address is checked when somebody connects to it.  So once private ones are allowed no
+ * longer, nothing may go over a connection to one that was made before.  For an engine that
+ * has nothing under way.
+ */
+extern void sbx_connections_hang_up_private(const SbxConnections *connections);
+
 /* One operation under way. */
 typedef struct SbxTransfer
 {
 	SbxOp *op;
 	CURLM *multi;
 	const SbxEngineSettings *settings;
-	int *sockets;  /* open ones of all exchanges and kept connections */
-	bool aborting; /* no socket may be refused for want of descriptors */
-	CURL *easy;    /* NULL when no exchange is under way */
+	SbxConnections *connections; /* of all exchanges */
+	bool aborting;               /* no socket may be refused for want of descriptors */
+	CURL *easy;                  /* NULL when no exchange is under way */
 	struct curl_slist *header_lines;
 	SbxSocket *socket; /* NULL = the exchange is none over a WebSocket, or not yet */
 	CURLSH *alone;     /* the connections that only a WebSocket sees */
