@@ -34,7 +34,7 @@ agent37_get_answered(SbxOp *op)
 	json_t *instance;
 	SbxSandboxFacts *facts;
 
-	if (op->response.status == 404)
+	if (sbx_steps_is_absent(op))
 		return sbx_steps_succeed_gone(op);
 	instance = sbx_agent37_take_instance(op);
 	if (instance == NULL)

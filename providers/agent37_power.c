@@ -69,7 +69,7 @@ agent37_power_refused(SbxOp *op, SbxStep *again, SbxStep *look)
 	const char *code = sbx_agent37_error_code(op, &allocation);
 	bool busy = code != NULL && strcmp(code, "BUSY") == 0;
 
-	if (op->response.status == 404)
+	if (sbx_steps_is_absent(op))
 		return sbx_steps_fail_response(op, "SANDBOX_GONE");
 	if (op->response.status == 400)
 	{
@@ -185,7 +185,7 @@ agent37_stop_looked(SbxOp *op)
 		sbx_steps_note(op, sbx_steps_status_code(op));
 		return sbx_steps_wait(op, agent37_stop_look);
 	}
-	if (op->response.status == 404)
+	if (sbx_steps_is_absent(op))
 		return sbx_steps_fail_response(op, "SANDBOX_GONE");
 	instance = sbx_agent37_take_instance(op);
 	if (instance == NULL)

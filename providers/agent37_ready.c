@@ -69,7 +69,7 @@ agent37_ready_looked(SbxOp *op)
 		sbx_steps_note(op, sbx_steps_status_code(op));
 		return sbx_steps_wait(op, sbx_agent37_ready_look);
 	}
-	if (op->response.status == 404)
+	if (sbx_steps_is_absent(op))
 		return sbx_steps_fail_response(op, "SANDBOX_GONE");
 	instance = sbx_agent37_take_instance(op);
 	if (instance == NULL)

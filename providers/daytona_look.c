@@ -34,7 +34,7 @@ daytona_get_answered(SbxOp *op)
 	json_t *sandbox;
 	SbxSandboxFacts *facts;
 
-	if (op->response.status == 404)
+	if (sbx_steps_is_absent(op))
 		return sbx_steps_succeed_gone(op);
 	sandbox = sbx_daytona_take_sandbox(op);
 	if (sandbox == NULL)

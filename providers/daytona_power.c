@@ -93,7 +93,7 @@ daytona_power_take(SbxOp *op, SbxStep *look, SbxOpWant *want)
 		return NULL;
 	}
 	*want = SBX_OP_WANT_NOTHING;
-	if (op->response.status == 404)
+	if (sbx_steps_is_absent(op))
 	{
 		sbx_steps_fail_response(op, "SANDBOX_GONE");
 		return NULL;
@@ -153,7 +153,7 @@ daytona_power_refused(SbxOp *op, SbxStep *look)
 	SbxDaytonaPower *power = op->state;
 	int status = op->response.status;
 
-	if (status == 404)
+	if (sbx_steps_is_absent(op))
 		return sbx_steps_fail_response(op, "SANDBOX_GONE");
 	if (sbx_steps_is_passing(op))
 		return sbx_daytona_after_trouble(op, look);

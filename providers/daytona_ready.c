@@ -100,7 +100,7 @@ daytona_ready_polled(SbxOp *op)
 
 	if (sbx_steps_is_passing(op))
 		return sbx_daytona_after_trouble(op, daytona_ready_poll);
-	if (op->response.status == 404)
+	if (sbx_steps_is_absent(op))
 		return sbx_steps_fail_response(op, "SANDBOX_GONE");
 
 	sandbox = sbx_daytona_take_sandbox(op);

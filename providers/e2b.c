@@ -365,7 +365,7 @@ e2b_opened(SbxOp *op)
 	SbxSandboxState found;
 	bool usable;
 
-	if (op->response.status == 404)
+	if (sbx_steps_is_absent(op))
 		return sbx_steps_fail_response(op, "SANDBOX_GONE");
 	sandbox = sbx_e2b_take_sandbox(op);
 	if (sandbox == NULL)
@@ -401,7 +401,7 @@ e2b_extended(SbxOp *op)
 	if (sbx_steps_is_success(op))
 		return state->opened(op);
 	return sbx_steps_fail_response(
-	    op, op->response.status == 404 ? "SANDBOX_GONE" : sbx_steps_status_code(op));
+	    op, sbx_steps_is_absent(op) ? "SANDBOX_GONE" : sbx_steps_status_code(op));
 }
 
 /* A user is named the way that HTTP names one, without a password. */
@@ -465,7 +465,7 @@ e2b_confirmed(SbxOp *op)
 	json_t *sandbox;
 	bool stopped;
 
-	if (op->response.status == 404)
+	if (sbx_steps_is_absent(op))
 		return sbx_steps_fail_noted(op, "SANDBOX_GONE");
 	sandbox = op->response.status == 200 ? sbx_steps_object(op, false) : NULL;
 	stopped = sandbox != NULL && sbx_e2b_sandbox_state(sandbox) == SBX_STATE_STOPPED;

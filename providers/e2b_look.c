@@ -33,7 +33,7 @@ e2b_get_answered(SbxOp *op)
 	json_t *sandbox;
 	SbxSandboxFacts *facts;
 
-	if (op->response.status == 404)
+	if (sbx_steps_is_absent(op))
 		return sbx_steps_succeed_gone(op);
 	sandbox = sbx_e2b_take_sandbox(op);
 	if (sandbox == NULL)

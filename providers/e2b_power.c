@@ -90,7 +90,7 @@ e2b_ready_looked(SbxOp *op)
 		sbx_steps_note(op, sbx_steps_status_code(op));
 		return sbx_steps_wait(op, e2b_ready_look);
 	}
-	if (op->response.status == 404)
+	if (sbx_steps_is_absent(op))
 		return sbx_steps_fail_response(op, "SANDBOX_GONE");
 	sandbox = sbx_e2b_take_sandbox(op);
 	if (sandbox == NULL)
@@ -153,7 +153,7 @@ e2b_start_answered(SbxOp *op)
 	state->steps.acted |= sbx_steps_may_have_arrived(op);
 	if (sbx_steps_is_success(op))
 		return e2b_ready_look(op);
-	if (op->response.status == 404)
+	if (sbx_steps_is_absent(op))
 		return sbx_steps_fail_response(op, "SANDBOX_GONE");
 
 	/* A running sandbox takes a place, and there may be none. */
@@ -192,7 +192,7 @@ e2b_stop_looked(SbxOp *op)
 		sbx_steps_note(op, sbx_steps_status_code(op));
 		return sbx_steps_wait(op, e2b_stop_look);
 	}
-	if (op->response.status == 404)
+	if (sbx_steps_is_absent(op))
 		return sbx_steps_fail_response(op, "SANDBOX_GONE");
 	sandbox = sbx_e2b_take_sandbox(op);
 	if (sandbox == NULL)
@@ -233,7 +233,7 @@ e2b_stop_answered(SbxOp *op)
 	state->steps.accepted = sbx_steps_is_success(op);
 	if (state->steps.accepted)
 		return e2b_stop_look(op);
-	if (op->response.status == 404)
+	if (sbx_steps_is_absent(op))
 		return sbx_steps_fail_response(op, "SANDBOX_GONE");
 	if (op->response.status != 409 && !sbx_steps_is_passing(op))
 		return sbx_steps_fail_response(op, sbx_steps_status_code(op));

@@ -40,7 +40,7 @@ vercel_get_answered(SbxOp *op)
 	json_t *answer = NULL;
 	SbxOwner owner = SBX_OWNER_ANOTHER;
 
-	if (op->response.status != 404)
+	if (!sbx_steps_is_absent(op))
 	{
 		answer = sbx_vercel_take(op);
 		if (answer == NULL)

@@ -138,7 +138,7 @@ sbx_vercel_take_ours(SbxOp *op)
 {
 	json_t *answer;
 
-	if (op->response.status == 404)
+	if (sbx_steps_is_absent(op))
 	{
 		sbx_steps_fail_response(op, "SANDBOX_GONE");
 		return NULL;
@@ -265,7 +265,7 @@ vercel_confirmed(SbxOp *op)
 	const char *current;
 	bool is_over;
 
-	if (op->response.status == 404)
+	if (sbx_steps_is_absent(op))
 		return sbx_steps_fail_noted(op, "SANDBOX_GONE");
 	answer = op->response.status == 200 ? sbx_steps_object(op, false) : NULL;
 	current = sbx_json_string(json_object_get(answer, "sandbox"), "currentSessionId");
