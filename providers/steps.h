@@ -108,6 +108,18 @@ extern SbxOpWant sbx_steps_send(SbxOp *op, const char *content_type, const char 
 /* To whom JSON is spoken both ways; NULL = no body. */
 extern SbxOpWant sbx_steps_send_json(SbxOp *op, const char *body, SbxStep *answer);
 
+/* --- launches ------------------------------------------------------------- */
+
+/* How long a create may take: as the caller says, or the setting, or the kind. */
+extern int64_t sbx_steps_create_ms(const SbxLaunchInput *input,
+                                   const SbxFieldValue *seconds, int64_t default_ms);
+
+/*
+ * What a launch sends, as text; the body is freed.  Nothing is made before that.  Without a
+ * body, which is input that the provider cannot carry, the launch is refused.
+ */
+extern const char *sbx_steps_launch_body(SbxOp *op, json_t *body);
+
 /* --- answers -------------------------------------------------------------- */
 
 /* Could the provider have got the request?  Only a reported failure says no. */
