@@ -360,6 +360,13 @@ sbx_steps_is_refusal(const SbxOp *op)
 }
 
 bool
+sbx_steps_may_have_worked(const SbxOp *op)
+{
+	return op->response.resent ||
+	       (!sbx_steps_is_refusal(op) && op->response.status != 429);
+}
+
+bool
 sbx_steps_is_passing(const SbxOp *op)
 {
 	const SbxHttpResponse *response = &op->response;

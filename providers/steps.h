@@ -130,6 +130,13 @@ extern bool sbx_steps_is_success(const SbxOp *op);
 extern bool sbx_steps_is_refusal(const SbxOp *op);
 
 /*
+ * May it have done what it was to do, so that "there is none" can be its work?  A refusal
+ * has not, and what was throttled was not looked at.  Of what was sent twice the first may
+ * have, whatever the second was answered.
+ */
+extern bool sbx_steps_may_have_worked(const SbxOp *op);
+
+/*
  * Trouble that a later attempt may not meet.  An answer that is too long is none: it
  * will be as long the next time.
  */
