@@ -144,23 +144,18 @@ agent37_says_deleted(SbxOp *op)
 	return says;
 }
 
-/*
- * 409 is one on its way from state to state.  "Not found" after a try is success.  What
- * a throttled request asked for was not looked at; all others may have worked, which the
- * next one tells.
- */
+/* 409 is one on its way from state to state.  "Not found" after a try is success. */
 static SbxOpWant
 agent37_destroy_deleted(SbxOp *op)
 {
 	SbxSteps *steps = op->state;
-	int status = op->response.status;
 
-	steps->acted |= op->response.resent;
+	steps->acted |= sbx_steps_may_have_worked(op);
 	if (agent37_says_deleted(op))
 		return sbx_steps_destroyed(op, SBX_DESTROY_DONE);
 	if (sbx_steps_is_absent(op))
 		return sbx_steps_nothing_left(op);
-	if (status == 409)
+	if (op->response.status == 409)
 	{
 		steps->trouble = 0;
 		sbx_steps_note(op, "BUSY");
@@ -169,7 +164,5 @@ agent37_destroy_deleted(SbxOp *op)
 	if (!sbx_steps_is_passing(op) && !op->response.too_large &&
 	    !sbx_steps_is_success(op))
 		return sbx_steps_fail_response(op, sbx_steps_status_code(op));
-	if (status != 429 && sbx_steps_may_have_arrived(op))
-		steps->acted = true;
 	return sbx_steps_retry_after_trouble(op, agent37_destroy_delete);
 }

@@ -140,26 +140,22 @@ static SbxStep agent37_launch_created;
 SbxOp *
 sbx_agent37_launch(const SbxAccount *account, const SbxLaunchInput *input)
 {
-	const SbxFieldValue *limit = &account->settings[AGENT37_SET_CREATE_TIMEOUT];
 	int64_t timeout_ms =
-	    limit->is_set ? limit->integer * 1000 : AGENT37_CREATE_TIMEOUT_MS;
+	    sbx_steps_create_ms(input, &account->settings[AGENT37_SET_CREATE_TIMEOUT],
+	                        AGENT37_CREATE_TIMEOUT_MS);
 	SbxOp *op =
 	    sbx_agent37_make_op(account, "launch", agent37_launch_start,
 	                        sizeof(SbxAgent37Launch), AGENT37_ARENA_SMALL, timeout_ms);
 	SbxAgent37Launch *launch;
-	json_t *body;
 
 	if (op == NULL)
 		return NULL;
 	launch = op->state;
-	launch->wait.state.steps.allocation = SBX_ALLOCATION_NONE;
 	if (input->unique_name != NULL)
 		launch->unique_name = sbx_arena_strdup(&op->arena, input->unique_name);
-	body = agent37_create_body(account->settings, input);
-	if (body != NULL)
-		launch->body = sbx_json_print(&op->arena, body);
-	json_decref(body);
-	if (body == NULL || input->create_timeout_ms > 0 ||
+	launch->body =
+	    sbx_steps_launch_body(op, agent37_create_body(account->settings, input));
+	if (input->create_timeout_ms > 0 ||
 	    !agent37_carries_env(input->env, input->env_count))
 		launch->wait.state.steps.step = sbx_steps_refuse;
 	return sbx_steps_made(op);

@@ -186,8 +186,7 @@ daytona_destroy_deleted(SbxOp *op)
 	SbxDaytonaState *state = op->state;
 	int status = op->response.status;
 
-	/* Sent twice: the first delivery may have done it, its answer was lost. */
-	state->steps.acted |= op->response.resent;
+	state->steps.acted |= sbx_steps_may_have_worked(op);
 	if (sbx_steps_is_absent(op))
 		return daytona_destroy_not_found(op);
 	if (sbx_steps_is_success(op))
@@ -196,7 +195,6 @@ daytona_destroy_deleted(SbxOp *op)
 		bool confirmed = sandbox != NULL;
 
 		json_decref(sandbox);
-		state->steps.acted = true;
 		return confirmed ? sbx_steps_destroyed(op, SBX_DESTROY_DONE)
 		                 : daytona_destroy_check(op);
 	}
@@ -210,9 +208,6 @@ daytona_destroy_deleted(SbxOp *op)
 	}
 	if (sbx_steps_is_passing(op) || op->response.too_large)
 	{
-		/* A throttled request was not looked at; all others may have worked. */
-		if (status != 429 && sbx_steps_may_have_arrived(op))
-			state->steps.acted = true;
 		sbx_steps_note(op, sbx_steps_status_code(op));
 		return daytona_destroy_check(op);
 	}

@@ -41,33 +41,25 @@ daytona_create_body(const SbxFieldValue *settings, const SbxLaunchInput *input);
 SbxOp *
 sbx_daytona_launch(const SbxAccount *account, const SbxLaunchInput *input)
 {
-	const SbxFieldValue *limit = &account->settings[DAYTONA_SET_CREATE_TIMEOUT];
-	int64_t timeout_ms = DAYTONA_CREATE_TIMEOUT_MS;
-	json_t *body;
-	SbxOp *op;
+	int64_t timeout_ms =
+	    sbx_steps_create_ms(input, &account->settings[DAYTONA_SET_CREATE_TIMEOUT],
+	                        DAYTONA_CREATE_TIMEOUT_MS);
+	SbxOp *op =
+	    sbx_daytona_make_op(account, "launch", daytona_launch_start,
+	                        sizeof(SbxDaytonaLaunch), DAYTONA_ARENA_SMALL, timeout_ms);
 	SbxDaytonaLaunch *launch;
 
-	if (input->create_timeout_ms > 0)
-		timeout_ms = input->create_timeout_ms;
-	else if (limit->is_set)
-		timeout_ms = limit->integer * 1000;
-	op = sbx_daytona_make_op(account, "launch", daytona_launch_start,
-	                         sizeof(SbxDaytonaLaunch), DAYTONA_ARENA_SMALL, timeout_ms);
 	if (op == NULL)
 		return NULL;
 	launch = op->state;
-	launch->wait.state.steps.allocation = SBX_ALLOCATION_NONE;
 	launch->detached = input->detached;
-
-	body = daytona_create_body(account->settings, input);
-	if (body != NULL)
-		launch->body = sbx_json_print(&op->arena, body);
-	json_decref(body);
+	launch->body =
+	    sbx_steps_launch_body(op, daytona_create_body(account->settings, input));
 	if (sbx_steps_valid_id(input->unique_name))
 		launch->unique_name = sbx_arena_strdup(&op->arena, input->unique_name);
 	if (input->launch_token != NULL)
 		launch->launch_token = sbx_arena_strdup(&op->arena, input->launch_token);
-	if (body == NULL || launch->unique_name == NULL ||
+	if (launch->unique_name == NULL ||
 	    sbx_daytona_check_settings(account->settings) != NULL)
 		launch->wait.state.steps.step = sbx_steps_refuse;
 	return sbx_steps_made(op);

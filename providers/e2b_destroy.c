@@ -143,14 +143,13 @@ e2b_destroy_killed(SbxOp *op)
 {
 	SbxE2bDestroy *destroy = op->state;
 	SbxSteps *steps = op->state;
-	int status = op->response.status;
 
-	steps->acted |= op->response.resent;
+	steps->acted |= sbx_steps_may_have_worked(op);
 	if (sbx_steps_is_success(op))
 		return sbx_steps_destroyed(op, SBX_DESTROY_DONE);
 	if (sbx_steps_is_absent(op))
 		return sbx_steps_nothing_left(op);
-	if (status == 409)
+	if (op->response.status == 409)
 	{
 		destroy->state.steps.trouble = 0;
 		sbx_steps_note(op, "BUSY");
@@ -158,9 +157,5 @@ e2b_destroy_killed(SbxOp *op)
 	}
 	if (!sbx_steps_is_passing(op) && !op->response.too_large)
 		return sbx_steps_fail_response(op, sbx_steps_status_code(op));
-
-	/* A throttled request was not looked at; all others may have worked. */
-	if (status != 429 && sbx_steps_may_have_arrived(op))
-		steps->acted = true;
 	return sbx_steps_retry_after_trouble(op, e2b_destroy_kill);
 }

@@ -25,26 +25,17 @@ static json_t *e2b_create_body(const SbxE2bState *state, const SbxFieldValue *se
 SbxOp *
 sbx_e2b_launch(const SbxAccount *account, const SbxLaunchInput *input)
 {
-	const SbxFieldValue *limit = &account->settings[E2B_SET_CREATE_TIMEOUT];
-	int64_t timeout_ms = limit->is_set ? limit->integer * 1000 : E2B_CREATE_TIMEOUT_MS;
+	int64_t timeout_ms = sbx_steps_create_ms(
+	    input, &account->settings[E2B_SET_CREATE_TIMEOUT], E2B_CREATE_TIMEOUT_MS);
+	SbxOp *op = sbx_e2b_make_op(account, "launch", e2b_launch_start,
+	                            sizeof(SbxE2bLaunch), E2B_ARENA_SMALL, timeout_ms);
 	SbxE2bLaunch *launch;
-	json_t *body;
-	SbxOp *op;
 
-	if (input->create_timeout_ms > 0)
-		timeout_ms = input->create_timeout_ms;
-	op = sbx_e2b_make_op(account, "launch", e2b_launch_start, sizeof(SbxE2bLaunch),
-	                     E2B_ARENA_SMALL, timeout_ms);
 	if (op == NULL)
 		return NULL;
 	launch = op->state;
-	launch->state.steps.allocation = SBX_ALLOCATION_NONE;
-	body = e2b_create_body(&launch->state, account->settings, input);
-	if (body != NULL)
-		launch->body = sbx_json_print(&op->arena, body);
-	json_decref(body);
-	if (body == NULL)
-		launch->state.steps.step = sbx_steps_refuse;
+	launch->body = sbx_steps_launch_body(
+	    op, e2b_create_body(&launch->state, account->settings, input));
 	return sbx_steps_made(op);
 }
 

@@ -22,8 +22,9 @@ typedef struct SbxFreestyleDestroy
 {
 	SbxFreestyleState state; /* first */
 	const char *slug;
-	bool may_have_worked; /* a delete */
-	SbxDestroyResult result;
+
+	/* A delete.  One that was accepted, to be answered later, and then refused has not. */
+	bool may_have_worked;
 } SbxFreestyleDestroy;
 
 static SbxStep freestyle_destroy_start;
@@ -85,9 +86,8 @@ freestyle_destroy_done(SbxOp *op)
 {
 	SbxFreestyleDestroy *destroy = op->state;
 
-	destroy->result =
-	    destroy->may_have_worked ? SBX_DESTROY_DONE : SBX_DESTROY_WAS_GONE;
-	return sbx_op_succeed(op, &destroy->result);
+	return sbx_steps_destroyed(op, destroy->may_have_worked ? SBX_DESTROY_DONE
+	                                                        : SBX_DESTROY_WAS_GONE);
 }
 
 /* --- by its slug -------------------------------------------------------------- */
@@ -149,28 +149,22 @@ freestyle_destroy_delete(SbxOp *op)
 	                          freestyle_destroy_deleted);
 }
 
-/*
- * What a throttled request asked for was not looked at; all others may have worked, which
- * the next one tells.
- */
 static SbxOpWant
 freestyle_destroy_deleted(SbxOp *op)
 {
 	SbxFreestyleDestroy *destroy = op->state;
 	SbxSteps *steps = op->state;
-	int status = op->response.status;
 
-	destroy->may_have_worked |= op->response.resent;
+	destroy->may_have_worked |= sbx_steps_may_have_worked(op);
+	steps->acted |= destroy->may_have_worked;
 	if (sbx_freestyle_not_found(op))
 		return freestyle_destroy_done(op);
 	if (sbx_steps_is_success(op))
 	{
-		destroy->may_have_worked = true;
-		steps->acted = true;
 		steps->trouble = 0;
 		return freestyle_destroy_look(op);
 	}
-	if (status == 409)
+	if (op->response.status == 409)
 	{
 		steps->trouble = 0;
 		sbx_steps_note(op, "BUSY");
@@ -178,11 +172,6 @@ freestyle_destroy_deleted(SbxOp *op)
 	}
 	if (!sbx_steps_is_passing(op) && !op->response.too_large)
 		return sbx_freestyle_fail(op);
-	if (status != 429 && sbx_steps_may_have_arrived(op))
-	{
-		destroy->may_have_worked = true;
-		steps->acted = true;
-	}
 	return sbx_steps_retry_after_trouble(op, freestyle_destroy_delete);
 }
 

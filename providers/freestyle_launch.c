@@ -113,22 +113,18 @@ freestyle_create_body(const char *slug, const SbxFieldValue *settings,
 SbxOp *
 sbx_freestyle_launch(const SbxAccount *account, const SbxLaunchInput *input)
 {
-	const SbxFieldValue *limit = &account->settings[FREESTYLE_SET_CREATE_TIMEOUT];
 	int64_t timeout_ms =
-	    limit->is_set ? limit->integer * 1000 : FREESTYLE_CREATE_TIMEOUT_MS;
+	    sbx_steps_create_ms(input, &account->settings[FREESTYLE_SET_CREATE_TIMEOUT],
+	                        FREESTYLE_CREATE_TIMEOUT_MS);
+	SbxOp *op = sbx_freestyle_make_op(account, "launch", freestyle_launch_start,
+	                                  sizeof(SbxFreestyleLaunch), FREESTYLE_ARENA_SMALL,
+	                                  timeout_ms);
 	SbxFreestyleLaunch *launch;
 	json_t *body = NULL;
-	SbxOp *op;
 
-	if (input->create_timeout_ms > 0)
-		timeout_ms = input->create_timeout_ms;
-	op = sbx_freestyle_make_op(account, "launch", freestyle_launch_start,
-	                           sizeof(SbxFreestyleLaunch), FREESTYLE_ARENA_SMALL,
-	                           timeout_ms);
 	if (op == NULL)
 		return NULL;
 	launch = op->state;
-	launch->state.steps.allocation = SBX_ALLOCATION_NONE;
 	if (input->launch_token != NULL)
 		launch->state.launch_token = sbx_arena_strdup(&op->arena, input->launch_token);
 	launch->state.unique_name = sbx_arena_strdup(&op->arena, input->unique_name);
@@ -136,11 +132,7 @@ sbx_freestyle_launch(const SbxAccount *account, const SbxLaunchInput *input)
 	if (launch->slug != NULL && input->env_count <= sbx_kind_freestyle.max_launch_env &&
 	    input->label_count <= sbx_kind_freestyle.max_labels)
 		body = freestyle_create_body(launch->slug, account->settings, input);
-	if (body != NULL)
-		launch->body = sbx_json_print(&op->arena, body);
-	json_decref(body);
-	if (body == NULL)
-		launch->state.steps.step = sbx_steps_refuse;
+	launch->body = sbx_steps_launch_body(op, body);
 	return sbx_steps_made(op);
 }
 

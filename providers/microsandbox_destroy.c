@@ -192,7 +192,7 @@ microsandbox_destroy_deleted(SbxOp *op)
 {
 	SbxSteps *steps = op->state;
 
-	steps->acted |= op->response.resent;
+	steps->acted |= sbx_steps_may_have_worked(op);
 	if (sbx_steps_is_success(op))
 		return sbx_steps_destroyed(op, SBX_DESTROY_DONE);
 	if (sbx_microsandbox_is_gone(op))
@@ -201,9 +201,5 @@ microsandbox_destroy_deleted(SbxOp *op)
 		return microsandbox_destroy_busy(op);
 	if (!sbx_steps_is_passing(op) && !op->response.too_large)
 		return sbx_steps_fail_response(op, sbx_steps_status_code(op));
-
-	/* A throttled request was not looked at; all others may have worked. */
-	if (op->response.status != 429 && sbx_steps_may_have_arrived(op))
-		steps->acted = true;
 	return sbx_steps_retry_after_trouble(op, microsandbox_destroy_delete);
 }

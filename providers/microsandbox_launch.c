@@ -149,31 +149,23 @@ microsandbox_valid_env(const SbxLaunchInput *input)
 SbxOp *
 sbx_microsandbox_launch(const SbxAccount *account, const SbxLaunchInput *input)
 {
-	const SbxFieldValue *limit = &account->settings[MICROSANDBOX_SET_CREATE_TIMEOUT];
 	int64_t timeout_ms =
-	    limit->is_set ? limit->integer * 1000 : MICROSANDBOX_CREATE_TIMEOUT_MS;
+	    sbx_steps_create_ms(input, &account->settings[MICROSANDBOX_SET_CREATE_TIMEOUT],
+	                        MICROSANDBOX_CREATE_TIMEOUT_MS);
+	SbxOp *op = sbx_microsandbox_make_op(account, "launch", microsandbox_launch_start,
+	                                     sizeof(SbxMicrosandboxLaunch),
+	                                     MICROSANDBOX_ARENA_SMALL, timeout_ms);
 	SbxMicrosandboxLaunch *launch;
 	json_t *body = NULL;
-	SbxOp *op;
 
-	if (input->create_timeout_ms > 0)
-		timeout_ms = input->create_timeout_ms;
-	op = sbx_microsandbox_make_op(account, "launch", microsandbox_launch_start,
-	                              sizeof(SbxMicrosandboxLaunch),
-	                              MICROSANDBOX_ARENA_SMALL, timeout_ms);
 	if (op == NULL)
 		return NULL;
 	launch = op->state;
 	launch->detached = input->detached;
 	launch->unique_name = sbx_arena_strdup(&op->arena, input->unique_name);
-	launch->wait.state.steps.allocation = SBX_ALLOCATION_NONE;
 	if (microsandbox_valid_name(input->unique_name) && microsandbox_valid_env(input))
 		body = microsandbox_create_body(account->settings, input);
-	if (body != NULL)
-		launch->body = sbx_json_print(&op->arena, body);
-	json_decref(body);
-	if (body == NULL)
-		launch->wait.state.steps.step = sbx_steps_refuse;
+	launch->body = sbx_steps_launch_body(op, body);
 	return sbx_steps_made(op);
 }
 

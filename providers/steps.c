@@ -312,6 +312,30 @@ sbx_steps_send_json(SbxOp *op, const char *body, SbxStep *answer)
 	                      body == NULL ? 0 : strlen(body), answer);
 }
 
+/* --- launches ------------------------------------------------------------- */
+
+int64_t
+sbx_steps_create_ms(const SbxLaunchInput *input, const SbxFieldValue *seconds,
+                    int64_t default_ms)
+{
+	if (input->create_timeout_ms > 0)
+		return input->create_timeout_ms;
+	return seconds->is_set ? seconds->integer * 1000 : default_ms;
+}
+
+const char *
+sbx_steps_launch_body(SbxOp *op, json_t *body)
+{
+	SbxSteps *steps = op->state;
+	const char *text = body == NULL ? NULL : sbx_json_print(&op->arena, body);
+
+	steps->allocation = SBX_ALLOCATION_NONE;
+	if (body == NULL)
+		steps->step = sbx_steps_refuse;
+	json_decref(body);
+	return text;
+}
+
 /* --- answers -------------------------------------------------------------- */
 
 bool
@@ -333,6 +357,13 @@ sbx_steps_is_refusal(const SbxOp *op)
 
 	return !sbx_steps_may_have_arrived(op) ||
 	       (status >= 400 && status < 500 && !sbx_steps_is_passing(op));
+}
+
+bool
+sbx_steps_may_have_worked(const SbxOp *op)
+{
+	return op->response.resent ||
+	       (!sbx_steps_is_refusal(op) && op->response.status != 429);
 }
 
 bool

@@ -108,6 +108,18 @@ extern SbxOpWant sbx_steps_send(SbxOp *op, const char *content_type, const char 
 /* To whom JSON is spoken both ways; NULL = no body. */
 extern SbxOpWant sbx_steps_send_json(SbxOp *op, const char *body, SbxStep *answer);
 
+/* --- launches ------------------------------------------------------------- */
+
+/* How long a create may take: as the caller says, or the setting, or the kind. */
+extern int64_t sbx_steps_create_ms(const SbxLaunchInput *input,
+                                   const SbxFieldValue *seconds, int64_t default_ms);
+
+/*
+ * What a launch sends, as text; the body is freed.  Nothing is made before that.  Without a
+ * body, which is input that the provider cannot carry, the launch is refused.
+ */
+extern const char *sbx_steps_launch_body(SbxOp *op, json_t *body);
+
 /* --- answers -------------------------------------------------------------- */
 
 /* Could the provider have got the request?  Only a reported failure says no. */
@@ -116,6 +128,13 @@ extern bool sbx_steps_is_success(const SbxOp *op);
 
 /* A definite no: what was asked for has not happened, and will not. */
 extern bool sbx_steps_is_refusal(const SbxOp *op);
+
+/*
+ * May it have done what it was to do, so that "there is none" can be its work?  A refusal
+ * has not, and what was throttled was not looked at.  Of what was sent twice the first may
+ * have, whatever the second was answered.
+ */
+extern bool sbx_steps_may_have_worked(const SbxOp *op);
 
 /*
  * Trouble that a later attempt may not meet.  An answer that is too long is none: it

@@ -173,9 +173,7 @@ vercel_destroy_deleted(SbxOp *op)
 	SbxSteps *steps = op->state;
 	int status = op->response.status;
 
-	/* A throttled request was not looked at; all others may have worked. */
-	steps->acted |= op->response.resent || sbx_steps_is_success(op) ||
-	                (!sbx_steps_is_refusal(op) && status != 429);
+	steps->acted |= sbx_steps_may_have_worked(op);
 	if (sbx_steps_is_success(op) || status == 404 || status == 410)
 	{
 		steps->trouble = 0;

@@ -32,22 +32,18 @@ SbxOp *
 sbx_vercel_launch(const SbxAccount *account, const SbxLaunchInput *input)
 {
 	const SbxFieldValue *settings = account->settings;
-	const SbxFieldValue *limit = &settings[VERCEL_SET_CREATE_TIMEOUT];
-	int64_t timeout_ms =
-	    limit->is_set ? limit->integer * 1000 : VERCEL_CREATE_TIMEOUT_MS;
+	int64_t timeout_ms = sbx_steps_create_ms(
+	    input, &settings[VERCEL_SET_CREATE_TIMEOUT], VERCEL_CREATE_TIMEOUT_MS);
 	SbxTarget target = {NULL, input->unique_name, input->launch_token};
+	SbxOp *op =
+	    sbx_vercel_make_op(account, "launch", vercel_launch_start,
+	                       sizeof(SbxVercelLaunch), VERCEL_ARENA_SMALL, timeout_ms);
 	SbxVercelLaunch *launch;
 	json_t *body = NULL;
-	SbxOp *op;
 
-	if (input->create_timeout_ms > 0)
-		timeout_ms = input->create_timeout_ms;
-	op = sbx_vercel_make_op(account, "launch", vercel_launch_start,
-	                        sizeof(SbxVercelLaunch), VERCEL_ARENA_SMALL, timeout_ms);
 	if (op == NULL)
 		return NULL;
 	launch = op->state;
-	launch->state.steps.allocation = SBX_ALLOCATION_NONE;
 	sbx_vercel_set_target(op, &target);
 
 	/* Nobody has heard of it yet. */
@@ -58,11 +54,7 @@ sbx_vercel_launch(const SbxAccount *account, const SbxLaunchInput *input)
 	if (input->label_count <= sbx_kind_vercel.max_labels &&
 	    launch->state.project != NULL)
 		body = vercel_create_body(&launch->state, settings, input);
-	if (body != NULL)
-		launch->body = sbx_json_print(&op->arena, body);
-	json_decref(body);
-	if (body == NULL)
-		launch->state.steps.step = sbx_steps_refuse;
+	launch->body = sbx_steps_launch_body(op, body);
 	return sbx_steps_made(op);
 }
 

@@ -60,6 +60,17 @@ runs(const SbxRunInput *input, int exit_code, const char *out, const char *err,
 	free(text);
 }
 
+/* What deletes all that is ours there; another run of these tests has files there, too. */
+static const char *
+tidying_up(const char *rest)
+{
+	static char command[200];
+
+	snprintf(command, sizeof(command), "rm -f " SBX_SCRIPT_FILE "%s*; %s", shell_run_id,
+	         rest);
+	return command;
+}
+
 static void
 in_time(void)
 {
@@ -77,7 +88,7 @@ in_time(void)
 	runs(&input, 0, "after\n", "", "standard input is empty");
 	input = shell_input("kill -9 $$");
 	runs(&input, 137, "", "", "must not fire: a script that kills itself");
-	input = shell_input("rm -f /tmp/.sbx-run-*; echo still");
+	input = shell_input(tidying_up("echo still"));
 	runs(&input, 0, "still\n", NULL, "must not fire: one that cleans up /tmp");
 	input = shell_input("trap 'echo int' INT; kill -INT $$; echo on");
 	runs(&input, 0, "int\non\n", "", "signals are the script's own");
@@ -118,17 +129,17 @@ background(void)
 		unlink(path);
 		free(text);
 	}
-	snprintf(line, sizeof(line), "! ls /tmp/.sbx-run-%s* 2>/dev/null", shell_run_id);
+	snprintf(line, sizeof(line), "! ls " SBX_SCRIPT_FILE "%s* 2>/dev/null",
+	         shell_run_id);
 	ok(system(line) == 0, "no file of ours is left");
 }
 
 static void
 too_late(void)
 {
-	static const char *const commands[] = {
+	const char *const commands[] = {
 	    "echo out; sleep 1000", "echo $$ >group; sleep 1000 & sleep 1000; echo no",
-	    "trap '' TERM INT HUP; while :; do sleep 1; done",
-	    "rm -f /tmp/.sbx-run-*; sleep 1000"};
+	    "trap '' TERM INT HUP; while :; do sleep 1; done", tidying_up("sleep 1000")};
 	char path[200];
 	char line[300];
 
@@ -165,25 +176,34 @@ too_late(void)
 			fclose(file);
 		free(text);
 	}
-	snprintf(line, sizeof(line), "! ls /tmp/.sbx-run-%s* 2>/dev/null", shell_run_id);
+	snprintf(line, sizeof(line), "! ls " SBX_SCRIPT_FILE "%s* 2>/dev/null",
+	         shell_run_id);
 	ok(system(line) == 0, "no file of ours is left");
 }
 
-/* A sleep that somebody kills is no end of time. */
+/*
+ * A sleep that somebody kills is no end of time.  How long it is is the process's own: it
+ * must not be the sleep of another run of these tests.
+ */
 static void
 killed_sleep(void)
 {
-	SbxRunInput input = shell_input(
-	    "sbx_its() { ps -o pid= -o args= -A | sed -n 's/ *\\([0-9]*\\) sleep "
-	    "200.471$/\\1/p'; }; "
-	    "until first=$(sbx_its) && [ -n \"$first\" ]; do :; done; kill $first; "
-	    "until second=$(sbx_its) && [ -n \"$second\" ] && [ \"$second\" != \"$first\" "
-	    "]; do "
-	    "ps -A -o args= | grep -q '^sleep 201$' && second=x && break; done; echo "
-	    "alive");
+	int ms = 100000 + (int) getpid() % 170000;
+	char command[600];
+	SbxRunInput input;
 
+	snprintf(command, sizeof(command),
+	         "sbx_its() { ps -o pid= -o args= -A | "
+	         "sed -n 's/ *\\([0-9]*\\) sleep %d.%03d$/\\1/p'; }; "
+	         "until first=$(sbx_its) && [ -n \"$first\" ]; do :; done; kill $first; "
+	         "until second=$(sbx_its) && [ -n \"$second\" ] && "
+	         "[ \"$second\" != \"$first\" ]; do "
+	         "ps -A -o args= | grep -q '^sleep %d$' && second=x && break; done; "
+	         "echo alive",
+	         ms / 1000, ms % 1000, (ms + 999) / 1000);
+	input = shell_input(command);
 	section("Agent37 text, watch");
-	input.timeout_ms = 200471;
+	input.timeout_ms = ms;
 	runs(&input, 0, "alive\n", "", "must not fire: somebody killed its sleep");
 }
 

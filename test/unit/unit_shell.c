@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "providers/script.h"
 #include "unit.h"
 
 char shell_directory[] = "/tmp/sbx_unit_XXXXXX";
@@ -16,10 +17,16 @@ const char *const shells[SHELLS] = {"bash", "dash"};
 char shell_run_id[30];
 const char *shell_programs = "/usr/bin:/bin";
 
+/* As of another run of these tests, at the same time. */
+static char shell_others_file[60];
+
 void
 shell_begin(void)
 {
-	snprintf(shell_run_id, sizeof(shell_run_id), "unit-%d", (int) getpid());
+	snprintf(shell_others_file, sizeof(shell_others_file),
+	         SBX_SCRIPT_FILE "unit-%dx-run", (int) getpid());
+	close(open(shell_others_file, O_WRONLY | O_CREAT, 0600));
+	snprintf(shell_run_id, sizeof(shell_run_id), "unit-%d-run", (int) getpid());
 	strcpy(shell_directory, "/tmp/sbx_unit_XXXXXX");
 	if (mkdtemp(shell_directory) == NULL)
 		exit(1);
@@ -51,6 +58,8 @@ shell_end(void)
 
 	snprintf(line, sizeof(line), "rm -rf '%s'", shell_directory);
 	ok(system(line) == 0, "tidied up");
+	ok(unlink(shell_others_file) == 0,
+	   "must not fire: files of another run are left alone");
 }
 
 void
