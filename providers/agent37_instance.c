@@ -13,6 +13,8 @@
 /* The program at the address starts some time after the instance. */
 #define AGENT37_SERVICE_WAIT_MS (30 * 1000)
 
+static SbxStep agent37_open_look;
+static SbxStep agent37_open_looked;
 static SbxStep agent37_opened;
 static SbxStep agent37_file_looked;
 
@@ -22,7 +24,19 @@ sbx_agent37_open(SbxOp *op, SbxStep *opened)
 	SbxAgent37State *state = op->state;
 
 	state->opened = opened;
-	return sbx_agent37_look(op, agent37_opened);
+	return agent37_open_look(op);
+}
+
+static SbxOpWant
+agent37_open_look(SbxOp *op)
+{
+	return sbx_agent37_look(op, agent37_open_looked);
+}
+
+static SbxOpWant
+agent37_open_looked(SbxOp *op)
+{
+	return sbx_steps_looked(op, agent37_open_look, agent37_opened);
 }
 
 /* --- where? --------------------------------------------------------------- */

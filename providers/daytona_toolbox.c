@@ -226,7 +226,11 @@ sbx_daytona_take_toolbox(SbxOp *op)
 
 /* --- opening it --------------------------------------------------------- */
 
+static SbxStep daytona_toolbox_look;
+static SbxStep daytona_toolbox_looked;
 static SbxStep daytona_toolbox_found;
+static SbxStep daytona_toolbox_ask;
+static SbxStep daytona_toolbox_told;
 static SbxStep daytona_toolbox_located;
 
 /*
@@ -239,7 +243,19 @@ sbx_daytona_open_toolbox(SbxOp *op, SbxStep *opened)
 	SbxDaytonaState *state = op->state;
 
 	state->opened = opened;
-	return sbx_daytona_look(op, daytona_toolbox_found);
+	return daytona_toolbox_look(op);
+}
+
+static SbxOpWant
+daytona_toolbox_look(SbxOp *op)
+{
+	return sbx_daytona_look(op, daytona_toolbox_looked);
+}
+
+static SbxOpWant
+daytona_toolbox_looked(SbxOp *op)
+{
+	return sbx_steps_looked(op, daytona_toolbox_look, daytona_toolbox_found);
 }
 
 static SbxOpWant
@@ -267,11 +283,22 @@ daytona_toolbox_found(SbxOp *op)
 	if (!allowed)
 		return sbx_daytona_fail_toolbox(op);
 	if (state->toolbox_url == NULL)
-		return sbx_daytona_ask_toolbox(op, daytona_toolbox_located);
+		return daytona_toolbox_ask(op);
 	return state->opened(op);
 }
 
-/* Trouble ends it here, unlike in a launch: nothing has been started yet. */
+static SbxOpWant
+daytona_toolbox_ask(SbxOp *op)
+{
+	return sbx_daytona_ask_toolbox(op, daytona_toolbox_told);
+}
+
+static SbxOpWant
+daytona_toolbox_told(SbxOp *op)
+{
+	return sbx_steps_looked(op, daytona_toolbox_ask, daytona_toolbox_located);
+}
+
 static SbxOpWant
 daytona_toolbox_located(SbxOp *op)
 {

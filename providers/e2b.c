@@ -301,6 +301,8 @@ sbx_e2b_list_url(SbxOp *op, const SbxPair *labels, int label_count)
 
 /* --- inside the sandbox --------------------------------------------------- */
 
+static SbxStep e2b_open_look;
+static SbxStep e2b_open_looked;
 static SbxStep e2b_opened;
 static SbxStep e2b_extended;
 static SbxStep e2b_confirmed;
@@ -354,7 +356,19 @@ sbx_e2b_open(SbxOp *op, SbxStep *opened)
 	SbxE2bState *state = op->state;
 
 	state->opened = opened;
-	return sbx_e2b_look(op, e2b_opened);
+	return e2b_open_look(op);
+}
+
+static SbxOpWant
+e2b_open_look(SbxOp *op)
+{
+	return sbx_e2b_look(op, e2b_open_looked);
+}
+
+static SbxOpWant
+e2b_open_looked(SbxOp *op)
+{
+	return sbx_steps_looked(op, e2b_open_look, e2b_opened);
 }
 
 static SbxOpWant

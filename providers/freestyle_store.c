@@ -25,6 +25,7 @@ static SbxStep freestyle_store_written;
 static SbxStep freestyle_store_made_parents;
 static SbxStep freestyle_store_look;
 static SbxStep freestyle_store_looked;
+static SbxStep freestyle_store_judge;
 static SbxStep freestyle_pieces_begun;
 static SbxStep freestyle_piece_sent;
 static SbxStep freestyle_pieces_look;
@@ -155,6 +156,12 @@ freestyle_store_look(SbxOp *op)
 
 static SbxOpWant
 freestyle_store_looked(SbxOp *op)
+{
+	return sbx_steps_looked(op, freestyle_store_look, freestyle_store_judge);
+}
+
+static SbxOpWant
+freestyle_store_judge(SbxOp *op)
 {
 	SbxFreestyleFile *file = &((SbxFreestyleWriter *) op->state)->file;
 	json_t *answer = op->response.status == 200 ? sbx_steps_object(op, false) : NULL;

@@ -10,6 +10,8 @@
 
 #include "providers/freestyle.h"
 
+static SbxStep freestyle_open_look;
+static SbxStep freestyle_open_looked;
 static SbxStep freestyle_opened;
 static SbxStep freestyle_awaited;
 static SbxStep freestyle_explained;
@@ -87,7 +89,19 @@ sbx_freestyle_open(SbxOp *op, SbxStep *opened)
 	SbxFreestyleState *state = op->state;
 
 	state->opened = opened;
-	return sbx_freestyle_look(op, freestyle_opened);
+	return freestyle_open_look(op);
+}
+
+static SbxOpWant
+freestyle_open_look(SbxOp *op)
+{
+	return sbx_freestyle_look(op, freestyle_open_looked);
+}
+
+static SbxOpWant
+freestyle_open_looked(SbxOp *op)
+{
+	return sbx_steps_looked(op, freestyle_open_look, freestyle_opened);
 }
 
 static SbxOpWant

@@ -216,16 +216,44 @@ sbx_steps_retry(SbxOp *op, SbxStep *step)
 	return sbx_steps_pause(op, pause_ms, step);
 }
 
+/* False = there was too much of it. */
+static bool
+steps_bear_trouble(SbxOp *op)
+{
+	SbxSteps *steps = op->state;
+
+	steps->trouble += sbx_steps_may_have_arrived(op) ? 1 : 2;
+	return steps->trouble < TROUBLE_MAX;
+}
+
 SbxOpWant
 sbx_steps_retry_after_trouble(SbxOp *op, SbxStep *step)
 {
 	SbxSteps *steps = op->state;
 
 	sbx_steps_note(op, sbx_steps_status_code(op));
-	steps->trouble += sbx_steps_may_have_arrived(op) ? 1 : 2;
-	if (steps->trouble >= TROUBLE_MAX)
-		return sbx_steps_fail_noted(op, steps->noted.provider_code);
-	return sbx_steps_retry(op, step);
+	return steps_bear_trouble(op)
+	           ? sbx_steps_retry(op, step)
+	           : sbx_steps_fail_noted(op, steps->noted.provider_code);
+}
+
+SbxOpWant
+sbx_steps_looked(SbxOp *op, SbxStep *look, SbxStep *judge)
+{
+	SbxSteps *steps = op->state;
+
+	if (sbx_steps_is_passing(op) && !op->response.timed_out && !op->expired &&
+	    steps_bear_trouble(op))
+	{
+		sbx_steps_note(op, sbx_steps_status_code(op));
+		return sbx_steps_retry(op, look);
+	}
+
+	/* What went wrong before is no reason of what comes now. */
+	memset(&steps->noted, 0, sizeof(steps->noted));
+	steps->trouble = 0;
+	steps->pause_ms = 0;
+	return judge(op);
 }
 
 SbxOpWant

@@ -77,6 +77,14 @@ extern SbxOpWant sbx_steps_retry(SbxOp *op, SbxStep *step);
 extern SbxOpWant sbx_steps_retry_after_trouble(SbxOp *op, SbxStep *step);
 
 /*
+ * The answer to a look, before or after what changes something: to look again does no harm,
+ * so trouble is met again, with the same patience.  "judge" sees the first answer that is no
+ * trouble, or the trouble that was one too many.  What has used up the time of an exchange
+ * has had its patience.
+ */
+extern SbxOpWant sbx_steps_looked(SbxOp *op, SbxStep *look, SbxStep *judge);
+
+/*
  * A look has shown that a change is wanted still.  One that was accepted may take a moment
  * to be seen: so it is looked at with pauses that grow, and asked for again only after
  * some, and not for ever: then the operation fails with IN_VAIN.

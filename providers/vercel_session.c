@@ -198,6 +198,8 @@ sbx_vercel_is_throttled(const SbxOp *op)
 
 /* --- sessions ------------------------------------------------------------- */
 
+static SbxStep vercel_open_look;
+static SbxStep vercel_open_looked;
 static SbxStep vercel_opened;
 static SbxStep vercel_confirmed;
 static SbxStep vercel_awaited;
@@ -208,7 +210,19 @@ sbx_vercel_open(SbxOp *op, SbxStep *opened)
 	SbxVercelState *state = op->state;
 
 	state->opened = opened;
-	return sbx_vercel_look(op, vercel_opened);
+	return vercel_open_look(op);
+}
+
+static SbxOpWant
+vercel_open_look(SbxOp *op)
+{
+	return sbx_vercel_look(op, vercel_open_looked);
+}
+
+static SbxOpWant
+vercel_open_looked(SbxOp *op)
+{
+	return sbx_steps_looked(op, vercel_open_look, vercel_opened);
 }
 
 static SbxOpWant

@@ -140,7 +140,7 @@ found(int status, const char *body, SbxPhase phase, const char *code, const char
 	Drive drive;
 
 	drive_start(&drive, make_run(&input));
-	drive_answer(&drive, status, body);
+	drive_answer_always(&drive, status, body);
 	fails(&drive, phase, status, code, SBX_ALLOCATION_UNKNOWN, "%s", what);
 	drive_end(&drive);
 }
@@ -167,7 +167,7 @@ before_the_session(void)
 	      SBX_PHASE_PROTOCOL, "TOOLBOX_HOST_REFUSED", "toolbox elsewhere");
 
 	drive_start(&drive, make_run(&input));
-	drive_no_answer(&drive, SBX_PHASE_CONNECT, false, false);
+	drive_answer_always(&drive, 0, NULL);
 	fails(&drive, SBX_PHASE_CONNECT, 0, NULL, SBX_ALLOCATION_UNKNOWN, "no connection");
 	ok(!drive.op->failure.request_sent, "the command was not sent");
 	drive_end(&drive);
@@ -197,7 +197,7 @@ before_the_session(void)
 	}
 	drive_start(&drive, make_run(&input));
 	drive_answer(&drive, 200, "{\"id\":\"" ID "\",\"state\":\"started\"}");
-	drive_answer(&drive, 500, "");
+	drive_answer_always(&drive, 500, "");
 	fails(&drive, SBX_PHASE_REMOTE, 500, NULL, SBX_ALLOCATION_UNKNOWN, "no address");
 	drive_end(&drive);
 

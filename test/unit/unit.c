@@ -236,6 +236,20 @@ drive_pause_over(Drive *drive)
 }
 
 void
+drive_answer_always(Drive *drive, int status, const char *body)
+{
+	do
+	{
+		if (drive->want == SBX_OP_WANT_PAUSE)
+			drive_pause_over(drive);
+		if (status == 0)
+			drive_no_answer(drive, SBX_PHASE_CONNECT, false, false);
+		else
+			drive_answer(drive, status, body);
+	} while (drive->want == SBX_OP_WANT_PAUSE && drive->steps < 1000);
+}
+
+void
 drive_expire(Drive *drive)
 {
 	drive->op->expired = true;
@@ -535,6 +549,7 @@ static const struct
     {"agent37_traps", test_agent37_traps},
     {"agent37_exhaustion", test_agent37_exhaustion},
     {"absence", test_absence},
+    {"opening", test_opening},
     {"vercel_destroy", test_vercel_destroy},
     {"vercel_list", test_vercel_list},
     {"vercel_files", test_vercel_files},

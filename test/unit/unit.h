@@ -80,6 +80,7 @@ extern void test_agent37_destroy(void);
 extern void test_agent37_traps(void);
 extern void test_agent37_exhaustion(void);
 extern void test_absence(void);
+extern void test_opening(void);
 extern void test_vercel_destroy(void);
 extern void test_vercel_list(void);
 extern void test_vercel_files(void);
@@ -139,6 +140,9 @@ extern bool drive_feed(Drive *drive, const char *bytes, size_t length, size_t pi
 extern void drive_response(Drive *drive, SbxHttpResponse response);
 extern void drive_no_answer(Drive *drive, SbxPhase phase, bool sent, bool timed_out);
 extern void drive_pause_over(Drive *drive);
+
+/* The same answer for as long as the operation waits and asks again; 0 = no connection. */
+extern void drive_answer_always(Drive *drive, int status, const char *body);
 
 /* The time is over: a last step without an answer. */
 extern void drive_expire(Drive *drive);
