@@ -160,6 +160,21 @@ freestyle_is_named(const SbxOp *op, const json_t *vm)
 	       sbx_steps_valid_id(sbx_json_string(vm, "id"));
 }
 
+/*
+ * The metadata of an answer, where it has any, is what was sent: what is taken for ours is
+ * deleted one day.
+ */
+static bool
+freestyle_may_be_ours(const SbxOp *op, const json_t *vm)
+{
+	const SbxFreestyleLaunch *launch = op->state;
+	const json_t *metadata = json_object_get(vm, "metadata");
+
+	return json_object_size(metadata) == 0 ||
+	       sbx_steps_owner(metadata, launch->state.unique_name,
+	                       launch->state.launch_token) == SBX_OWNER_OURS;
+}
+
 /* It is there, and as a rule it runs. */
 static SbxOpWant
 freestyle_launch_made(SbxOp *op, const json_t *vm)
@@ -220,8 +235,10 @@ freestyle_launch_created(SbxOp *op)
 	vm = sbx_steps_object(op, false);
 
 	/* Otherwise something may have been made, and only its slug finds it. */
-	want = freestyle_is_named(op, vm) ? freestyle_launch_made(op, vm)
-	                                  : sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
+	if (freestyle_is_named(op, vm) && freestyle_may_be_ours(op, vm))
+		want = freestyle_launch_made(op, vm);
+	else
+		want = sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
 	json_decref(vm);
 	return want;
 }
