@@ -535,6 +535,7 @@ static const struct
     {"agent37_traps", test_agent37_traps},
     {"agent37_exhaustion", test_agent37_exhaustion},
     {"absence", test_absence},
+    {"patience", test_patience},
     {"vercel_destroy", test_vercel_destroy},
     {"vercel_list", test_vercel_list},
     {"vercel_files", test_vercel_files},
