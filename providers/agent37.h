@@ -143,7 +143,6 @@ typedef struct SbxAgent37Wait
 {
 	SbxAgent37State state; /* first */
 	SbxSandboxFacts *facts;
-	bool unready_is_result;
 	SbxStep *stopped; /* what to do about one that is; NULL = that is the end */
 } SbxAgent37Wait;
 

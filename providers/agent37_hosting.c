@@ -202,28 +202,16 @@ sbx_agent37_fail(SbxOp *op)
 
 /* --- descriptions --------------------------------------------------------- */
 
-/* A word that is not known is one on its way to another. */
 SbxSandboxState
 sbx_agent37_state(const json_t *instance)
 {
-	static const struct
-	{
-		const char *word;
-		SbxSandboxState state;
-	} words[] = {
+	static const SbxStateWord words[] = {
 	    {"running", SBX_STATE_STARTED}, {"stopping", SBX_STATE_STOPPING},
 	    {"stopped", SBX_STATE_STOPPED}, {"sleeping", SBX_STATE_STOPPED},
 	    {"failed", SBX_STATE_FAILED},   {"deleting", SBX_STATE_GONE},
-	    {"deleted", SBX_STATE_GONE},
-	};
-	const char *word = sbx_json_string(instance, "status");
+	    {"deleted", SBX_STATE_GONE},    {0}};
 
-	for (size_t i = 0; word != NULL && i < sizeof(words) / sizeof(words[0]); i++)
-	{
-		if (strcmp(words[i].word, word) == 0)
-			return words[i].state;
-	}
-	return SBX_STATE_STARTING;
+	return sbx_steps_state(words, sbx_json_string(instance, "status"), false);
 }
 
 SbxSandboxFacts *

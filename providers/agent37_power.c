@@ -41,7 +41,7 @@ sbx_agent37_wait_ready(const SbxAccount *account, const SbxTarget *target,
 
 	if (op == NULL)
 		return NULL;
-	((SbxAgent37Wait *) op->state)->unready_is_result = true;
+	((SbxSteps *) op->state)->unready_is_result = true;
 	return sbx_steps_made(op);
 }
 

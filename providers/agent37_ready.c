@@ -21,21 +21,6 @@ sbx_agent37_ready_look(SbxOp *op)
 	return sbx_agent37_look(op, agent37_ready_looked);
 }
 
-/* Once it was seen, "not yet" can be the result. */
-static void
-agent37_ready_allow_unready(SbxOp *op, const json_t *instance)
-{
-	SbxAgent37Wait *wait = op->state;
-	SbxSandboxFacts *facts;
-
-	if (!wait->unready_is_result || wait->state.steps.result != NULL)
-		return;
-	facts = sbx_agent37_facts(op, instance);
-	if (facts != NULL)
-		facts->state = SBX_STATE_STARTING;
-	wait->state.steps.result = facts;
-}
-
 static SbxOpWant
 agent37_ready_judge(SbxOp *op, SbxSandboxState found)
 {
@@ -78,7 +63,7 @@ agent37_ready_looked(SbxOp *op)
 	/* What went wrong before is not why it is not ready. */
 	memset(&wait->state.steps.noted, 0, sizeof(wait->state.steps.noted));
 	found = sbx_agent37_state(instance);
-	agent37_ready_allow_unready(op, instance);
+	sbx_steps_allow_unready(op, instance, sbx_agent37_facts);
 	if (found == SBX_STATE_STARTED)
 		wait->facts = sbx_agent37_facts(op, instance);
 	json_decref(instance);

@@ -282,33 +282,18 @@ sbx_daytona_message_has(const SbxOp *op, const char *text)
 	return found;
 }
 
-/*
- * Words for states, compared without case.  All others, known today or not, are
- * on their way: never ready and never gone.
- */
 SbxSandboxState
 sbx_daytona_sandbox_state(const json_t *sandbox)
 {
-	static const struct
-	{
-		const char *word;
-		SbxSandboxState state;
-	} states[] = {
+	static const SbxStateWord words[] = {
 	    {"started", SBX_STATE_STARTED},     {"stopped", SBX_STATE_STOPPED},
 	    {"archived", SBX_STATE_STOPPED},    {"paused", SBX_STATE_STOPPED},
 	    {"stopping", SBX_STATE_STOPPING},   {"archiving", SBX_STATE_STOPPING},
 	    {"pausing", SBX_STATE_STOPPING},    {"error", SBX_STATE_FAILED},
 	    {"build_failed", SBX_STATE_FAILED}, {"destroyed", SBX_STATE_GONE},
-	    {"destroying", SBX_STATE_GONE},
-	};
-	const char *word = sbx_json_string(sandbox, "state");
+	    {"destroying", SBX_STATE_GONE},     {0}};
 
-	for (size_t i = 0; word != NULL && i < sizeof(states) / sizeof(states[0]); i++)
-	{
-		if (sbx_ascii_equal(word, states[i].word, strlen(states[i].word) + 1))
-			return states[i].state;
-	}
-	return SBX_STATE_STARTING;
+	return sbx_steps_state(words, sbx_json_string(sandbox, "state"), true);
 }
 
 SbxSandboxFacts *

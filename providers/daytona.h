@@ -148,9 +148,6 @@ typedef struct SbxDaytonaWait
 
 	/* Nobody is starting it: one that is stopped will never be ready. */
 	bool stopped_ends_it;
-
-	/* Not to be ready in time is a result, too. */
-	bool unready_is_result;
 } SbxDaytonaWait;
 
 /* Succeeds with SbxSandboxFacts. */

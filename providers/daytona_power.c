@@ -73,7 +73,7 @@ sbx_daytona_wait_ready(const SbxAccount *account, const SbxTarget *target,
 		return NULL;
 	wait = op->state;
 	wait->stopped_ends_it = true;
-	wait->unready_is_result = true;
+	wait->state.steps.unready_is_result = true;
 	return sbx_steps_made(op);
 }
 

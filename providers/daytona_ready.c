@@ -71,21 +71,6 @@ daytona_ready_judge(SbxOp *op, SbxSandboxState found)
 	                                  : sbx_steps_wait(op, daytona_ready_poll);
 }
 
-/* Once it was seen, "not yet" can be the result. */
-static void
-daytona_ready_allow_unready(SbxOp *op, const json_t *sandbox)
-{
-	SbxDaytonaWait *wait = op->state;
-	SbxSandboxFacts *facts;
-
-	if (!wait->unready_is_result || wait->state.steps.result != NULL)
-		return;
-	facts = sbx_daytona_facts(op, sandbox);
-	if (facts != NULL)
-		facts->state = SBX_STATE_STARTING;
-	wait->state.steps.result = facts;
-}
-
 /*
  * A look that fails says nothing about the sandbox, so only clear words of the
  * provider end the wait.
@@ -111,7 +96,7 @@ daytona_ready_polled(SbxOp *op)
 		sbx_daytona_adopt(op, sandbox);
 	found = sbx_daytona_sandbox_state(sandbox);
 	allowed = sbx_daytona_learn_toolbox(op, sandbox);
-	daytona_ready_allow_unready(op, sandbox);
+	sbx_steps_allow_unready(op, sandbox, sbx_daytona_facts);
 	if (found == SBX_STATE_STARTED)
 		wait->facts = sbx_daytona_facts(op, sandbox);
 	json_decref(sandbox);
@@ -162,7 +147,7 @@ daytona_ready_not_yet(SbxOp *op)
 	sbx_steps_note(op, "NOT_READY");
 	if (++wait->probes < DAYTONA_PROBE_TRIES)
 		return sbx_steps_pause(op, DAYTONA_PROBE_PAUSE_MS, daytona_ready_probe);
-	if (!wait->unready_is_result)
+	if (!wait->state.steps.unready_is_result)
 		return sbx_steps_fail_response(op, "NOT_READY");
 	wait->probes = 0;
 	return sbx_steps_wait(op, daytona_ready_poll);

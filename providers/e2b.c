@@ -203,17 +203,13 @@ sbx_e2b_tells_when(SbxOp *op)
 	       sbx_op_response_header(op, "RateLimit-Reset") != NULL;
 }
 
-/* Others are on their way to one of these. */
 SbxSandboxState
 sbx_e2b_sandbox_state(const json_t *sandbox)
 {
-	const char *word = sbx_json_string(sandbox, "state");
+	static const SbxStateWord words[] = {
+	    {"running", SBX_STATE_STARTED}, {"paused", SBX_STATE_STOPPED}, {0}};
 
-	if (word != NULL && strcmp(word, "running") == 0)
-		return SBX_STATE_STARTED;
-	if (word != NULL && strcmp(word, "paused") == 0)
-		return SBX_STATE_STOPPED;
-	return SBX_STATE_STARTING;
+	return sbx_steps_state(words, sbx_json_string(sandbox, "state"), false);
 }
 
 SbxSandboxFacts *

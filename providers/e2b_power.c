@@ -15,7 +15,6 @@ typedef struct SbxE2bPower
 {
 	SbxE2bState state; /* first */
 	SbxSandboxFacts *facts;
-	bool unready_is_result;
 } SbxE2bPower;
 
 static SbxStep e2b_ready_look;
@@ -52,7 +51,7 @@ sbx_e2b_wait_ready(const SbxAccount *account, const SbxTarget *target,
 
 	if (op == NULL)
 		return NULL;
-	((SbxE2bPower *) op->state)->unready_is_result = true;
+	((SbxSteps *) op->state)->unready_is_result = true;
 	return sbx_steps_made(op);
 }
 
@@ -60,21 +59,6 @@ static SbxOpWant
 e2b_ready_look(SbxOp *op)
 {
 	return sbx_e2b_look(op, e2b_ready_looked);
-}
-
-/* Once it was seen, "not yet" can be the result. */
-static void
-e2b_ready_allow_unready(SbxOp *op, const json_t *sandbox)
-{
-	SbxE2bPower *power = op->state;
-	SbxSandboxFacts *facts;
-
-	if (!power->unready_is_result || power->state.steps.result != NULL)
-		return;
-	facts = sbx_e2b_facts(op, sandbox);
-	if (facts != NULL)
-		facts->state = SBX_STATE_STARTING;
-	power->state.steps.result = facts;
 }
 
 static SbxOpWant
@@ -100,7 +84,7 @@ e2b_ready_looked(SbxOp *op)
 	memset(&power->state.steps.noted, 0, sizeof(power->state.steps.noted));
 	found = sbx_e2b_sandbox_state(sandbox);
 	usable = sbx_e2b_learn_envd(op, sandbox);
-	e2b_ready_allow_unready(op, sandbox);
+	sbx_steps_allow_unready(op, sandbox, sbx_e2b_facts);
 	if (found == SBX_STATE_STARTED)
 		power->facts = sbx_e2b_facts(op, sandbox);
 	json_decref(sandbox);

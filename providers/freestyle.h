@@ -171,6 +171,9 @@ extern SbxOpWant sbx_freestyle_open(SbxOp *op, SbxStep *opened);
 /* Until it runs; then the facts are the result. */
 extern SbxStep sbx_freestyle_await;
 
+/* The same for a machine that is described here. */
+extern SbxOpWant sbx_freestyle_await_from(SbxOp *op, const json_t *vm);
+
 /*
  * After a call to a machine that was refused: it may be gone, or not running, which is
  * the better reason.  The code is the one that counts otherwise.

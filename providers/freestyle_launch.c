@@ -183,18 +183,7 @@ freestyle_launch_made(SbxOp *op, const json_t *vm)
 
 	state->steps.allocation = SBX_ALLOCATION_MADE;
 	sbx_freestyle_point_at(op, sbx_json_string(vm, "id"));
-	state->facts = sbx_freestyle_facts(op, vm);
-	if (state->facts == NULL)
-		return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
-	switch (state->facts->state)
-	{
-		case SBX_STATE_STARTED:
-			return sbx_op_succeed(op, state->facts);
-		case SBX_STATE_STARTING:
-			return sbx_steps_wait(op, sbx_freestyle_await);
-		default:
-			return sbx_steps_fail_response(op, "NOT_STARTED");
-	}
+	return sbx_freestyle_await_from(op, vm);
 }
 
 /* --- what a refused create proves ------------------------------------------- */

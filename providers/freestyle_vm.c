@@ -21,26 +21,16 @@ static SbxStep freestyle_explained;
 bool
 sbx_freestyle_state(const json_t *vm, SbxSandboxState *found)
 {
-	static const struct
-	{
-		const char *word;
-		SbxSandboxState state;
-	} words[] = {
-	    {"starting", SBX_STATE_STARTING}, {"running", SBX_STATE_STARTED},
-	    {"pausing", SBX_STATE_STOPPING},  {"paused", SBX_STATE_STOPPED},
-	    {"stopped", SBX_STATE_STOPPED},
-	};
+	static const SbxStateWord words[] = {{"running", SBX_STATE_STARTED},
+	                                     {"pausing", SBX_STATE_STOPPING},
+	                                     {"paused", SBX_STATE_STOPPED},
+	                                     {"stopped", SBX_STATE_STOPPED},
+	                                     {0}};
 	const char *word = sbx_json_string(vm, "state");
 
-	*found = SBX_STATE_STARTING;
-	for (size_t i = 0; word != NULL && i < sizeof(words) / sizeof(words[0]); i++)
-	{
-		if (strcmp(words[i].word, word) != 0)
-			continue;
-		*found = words[i].state;
-		return true;
-	}
-	return false;
+	*found = sbx_steps_state(words, word, false);
+	return *found != SBX_STATE_STARTING ||
+	       (word != NULL && strcmp(word, "starting") == 0);
 }
 
 SbxSandboxFacts *
@@ -130,11 +120,29 @@ sbx_freestyle_await(SbxOp *op)
 	return sbx_freestyle_look(op, freestyle_awaited);
 }
 
+SbxOpWant
+sbx_freestyle_await_from(SbxOp *op, const json_t *vm)
+{
+	SbxSandboxState found;
+
+	sbx_freestyle_state(vm, &found);
+	switch (found)
+	{
+		case SBX_STATE_STARTED:
+			return sbx_op_succeed(op, sbx_freestyle_facts(op, vm));
+		case SBX_STATE_STARTING:
+			return sbx_steps_wait(op, sbx_freestyle_await);
+		default:
+			return sbx_steps_fail_response(op, "NOT_STARTED");
+	}
+}
+
 static SbxOpWant
 freestyle_awaited(SbxOp *op)
 {
 	SbxFreestyleState *state = op->state;
 	json_t *vm;
+	SbxOpWant want;
 
 	if (sbx_steps_is_passing(op))
 	{
@@ -149,19 +157,9 @@ freestyle_awaited(SbxOp *op)
 
 	/* What went wrong before is not why it is not there yet. */
 	memset(&state->steps.noted, 0, sizeof(state->steps.noted));
-	state->facts = sbx_freestyle_facts(op, vm);
+	want = sbx_freestyle_await_from(op, vm);
 	json_decref(vm);
-	if (state->facts == NULL)
-		return sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL);
-	switch (state->facts->state)
-	{
-		case SBX_STATE_STARTED:
-			return sbx_op_succeed(op, state->facts);
-		case SBX_STATE_STARTING:
-			return sbx_steps_wait(op, sbx_freestyle_await);
-		default:
-			return sbx_steps_fail_response(op, "NOT_STARTED");
-	}
+	return want;
 }
 
 /* --- why it was refused ------------------------------------------------------- */

@@ -207,23 +207,12 @@ sbx_microsandbox_is_gone(const SbxOp *op)
 SbxSandboxState
 sbx_microsandbox_sandbox_state(const json_t *sandbox)
 {
-	static const struct
-	{
-		const char *word;
-		SbxSandboxState state;
-	} states[] = {{"created", SBX_STATE_STOPPED},
-	              {"running", SBX_STATE_STARTED},
-	              {"stopping", SBX_STATE_STOPPING},
-	              {"stopped", SBX_STATE_STOPPED},
-	              {"failed", SBX_STATE_FAILED}};
-	const char *word = sbx_json_string(sandbox, "status");
+	static const SbxStateWord words[] = {
+	    {"created", SBX_STATE_STOPPED},   {"running", SBX_STATE_STARTED},
+	    {"stopping", SBX_STATE_STOPPING}, {"stopped", SBX_STATE_STOPPED},
+	    {"failed", SBX_STATE_FAILED},     {0}};
 
-	for (size_t i = 0; word != NULL && i < sizeof(states) / sizeof(states[0]); i++)
-	{
-		if (strcmp(word, states[i].word) == 0)
-			return states[i].state;
-	}
-	return SBX_STATE_STARTING;
+	return sbx_steps_state(words, sbx_json_string(sandbox, "status"), false);
 }
 
 /* What it was made from, labels included, is not there from the start. */
@@ -273,37 +262,21 @@ sbx_microsandbox_await(SbxOp *op)
 	return sbx_microsandbox_look(op, microsandbox_awaited);
 }
 
-/* Once it was seen, "not yet" can be the result. */
-static void
-microsandbox_allow_unready(SbxOp *op, const SbxSandboxFacts *facts)
-{
-	SbxMicrosandboxWait *wait = op->state;
-	SbxSandboxFacts *copy;
-
-	if (!wait->unready_is_result)
-		return;
-	copy = sbx_arena_alloc(&op->arena, sizeof(*copy));
-	if (copy == NULL)
-		return;
-	*copy = *facts;
-	copy->state = SBX_STATE_STARTING;
-	wait->state.steps.result = copy;
-}
-
 static SbxOpWant
-microsandbox_judge(SbxOp *op, SbxSandboxFacts *facts)
+microsandbox_judge(SbxOp *op, const json_t *sandbox)
 {
 	SbxMicrosandboxWait *wait = op->state;
+	SbxSandboxState found = sbx_microsandbox_sandbox_state(sandbox);
 
-	switch (facts->state)
+	switch (found)
 	{
 		case SBX_STATE_STARTED:
-			return sbx_op_succeed(op, facts);
+			return sbx_op_succeed(op, sbx_microsandbox_facts(op, sandbox));
 		case SBX_STATE_FAILED:
 			return sbx_steps_fail_response(op, "SANDBOX_FAILED");
 		case SBX_STATE_STOPPED:
 		case SBX_STATE_STOPPING:
-			if (wait->restart != NULL && facts->state == SBX_STATE_STOPPED)
+			if (wait->restart != NULL && found == SBX_STATE_STOPPED)
 				return sbx_steps_wait(op, wait->restart);
 			if (wait->restart == NULL && !wait->stopped_is_passing)
 				return sbx_steps_fail_response(op, "NOT_STARTED");
@@ -312,7 +285,7 @@ microsandbox_judge(SbxOp *op, SbxSandboxFacts *facts)
 			wait->stopped_is_passing = false;
 			break;
 	}
-	microsandbox_allow_unready(op, facts);
+	sbx_steps_allow_unready(op, sandbox, sbx_microsandbox_facts);
 	return sbx_steps_pause(op, MICROSANDBOX_LOOK_MS, sbx_microsandbox_await);
 }
 
@@ -320,8 +293,8 @@ static SbxOpWant
 microsandbox_awaited(SbxOp *op)
 {
 	SbxMicrosandboxWait *wait = op->state;
-	SbxSandboxFacts *facts;
 	json_t *sandbox;
+	SbxOpWant want;
 
 	if (sbx_steps_is_passing(op))
 	{
@@ -336,8 +309,7 @@ microsandbox_awaited(SbxOp *op)
 
 	/* What went wrong before is not why it is not ready. */
 	memset(&wait->state.steps.noted, 0, sizeof(wait->state.steps.noted));
-	facts = sbx_microsandbox_facts(op, sandbox);
+	want = microsandbox_judge(op, sandbox);
 	json_decref(sandbox);
-	return facts == NULL ? sbx_steps_fail(op, SBX_PHASE_PROTOCOL, NULL)
-	                     : microsandbox_judge(op, facts);
+	return want;
 }

@@ -143,7 +143,6 @@ extern json_t *sbx_microsandbox_take_sandbox(SbxOp *op);
 typedef struct SbxMicrosandboxWait
 {
 	SbxMicrosandboxState state; /* first */
-	bool unready_is_result;     /* when the time is over */
 	bool stopped_is_passing;    /* it was asked to start a moment ago */
 
 	/* What one that has stopped is told; NULL = nothing, then it fails. */

@@ -74,7 +74,7 @@ sbx_microsandbox_wait_ready(const SbxAccount *account, const SbxTarget *target,
 
 	if (op == NULL)
 		return NULL;
-	((SbxMicrosandboxWait *) op->state)->unready_is_result = true;
+	((SbxSteps *) op->state)->unready_is_result = true;
 	return sbx_steps_made(op);
 }
 

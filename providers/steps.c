@@ -204,6 +204,21 @@ sbx_steps_wait(SbxOp *op, SbxStep *next)
 	return sbx_steps_pause(op, steps->pause_ms, next);
 }
 
+void
+sbx_steps_allow_unready(SbxOp *op, const json_t *sandbox,
+                        SbxSandboxFacts *(*facts_of)(SbxOp *op, const json_t *sandbox))
+{
+	SbxSteps *steps = op->state;
+	SbxSandboxFacts *facts;
+
+	if (!steps->unready_is_result || steps->result != NULL)
+		return;
+	facts = facts_of(op, sandbox);
+	if (facts != NULL)
+		facts->state = SBX_STATE_STARTING;
+	steps->result = facts;
+}
+
 SbxOpWant
 sbx_steps_retry(SbxOp *op, SbxStep *step)
 {
@@ -604,6 +619,18 @@ sbx_steps_take_labels(SbxOp *op, const json_t *labels, SbxSandboxFacts *facts)
 		facts->label_count++;
 	}
 	return true;
+}
+
+SbxSandboxState
+sbx_steps_state(const SbxStateWord *words, const char *word, bool in_any_case)
+{
+	for (; word != NULL && words->word != NULL; words++)
+	{
+		if (in_any_case ? sbx_ascii_equal(words->word, word, strlen(words->word) + 1)
+		                : strcmp(words->word, word) == 0)
+			return words->state;
+	}
+	return SBX_STATE_STARTING;
 }
 
 SbxOpWant

@@ -39,6 +39,9 @@ typedef struct SbxSteps
 	bool tidying;
 	void *result;
 
+	/* Not to be ready in time is a result, too, once it was seen; waiting only. */
+	bool unready_is_result;
+
 	SbxDestroyResult destroyed; /* destroy only */
 } SbxSteps;
 
@@ -65,6 +68,15 @@ extern SbxOpWant sbx_steps_pause(SbxOp *op, int64_t ms, SbxStep *next);
 
 /* The next pause of a wait for a sandbox: short at first, then ever longer. */
 extern SbxOpWant sbx_steps_wait(SbxOp *op, SbxStep *next);
+
+/*
+ * A look of a wait has shown this sandbox: "not yet" can be the result from now on.  That it
+ * was seen is all there is to it, so the first look's facts are kept: a wait may last a day,
+ * and must not keep those of each look.
+ */
+extern void
+sbx_steps_allow_unready(SbxOp *op, const json_t *sandbox,
+                        SbxSandboxFacts *(*facts_of)(SbxOp *op, const json_t *sandbox));
 
 /*
  * The patience of a destroy.  Again after a pause that grows, for a sandbox that is busy
@@ -213,6 +225,20 @@ extern SbxPair *sbx_steps_copy_pairs(SbxOp *op, const SbxPair *pairs, int count)
 /* The labels as facts; false = no memory. */
 extern bool
 sbx_steps_take_labels(SbxOp *op, const json_t *labels, SbxSandboxFacts *facts);
+
+/* A kind's words for states; the last row has no word. */
+typedef struct SbxStateWord
+{
+	const char *word;
+	SbxSandboxState state;
+} SbxStateWord;
+
+/*
+ * All other words, known today or not, and none at all, are of a sandbox on its way:
+ * starting, never ready and never gone.
+ */
+extern SbxSandboxState
+sbx_steps_state(const SbxStateWord *words, const char *word, bool in_any_case);
 
 /* "No such sandbox" is an answer to the question what it is like, not a failure. */
 extern SbxOpWant sbx_steps_succeed_gone(SbxOp *op);

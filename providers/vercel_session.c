@@ -12,22 +12,15 @@
 SbxSandboxState
 sbx_vercel_state_of(const char *word)
 {
-	static const struct
-	{
-		const char *word;
-		SbxSandboxState state;
-	} states[] = {
-	    {"running", SBX_STATE_STARTED},       {"stopping", SBX_STATE_STOPPING},
-	    {"snapshotting", SBX_STATE_STOPPING}, {"stopped", SBX_STATE_STOPPED},
-	    {"failed", SBX_STATE_FAILED},         {"aborted", SBX_STATE_FAILED},
-	};
+	static const SbxStateWord words[] = {{"running", SBX_STATE_STARTED},
+	                                     {"stopping", SBX_STATE_STOPPING},
+	                                     {"snapshotting", SBX_STATE_STOPPING},
+	                                     {"stopped", SBX_STATE_STOPPED},
+	                                     {"failed", SBX_STATE_FAILED},
+	                                     {"aborted", SBX_STATE_FAILED},
+	                                     {0}};
 
-	for (size_t i = 0; word != NULL && i < sizeof(states) / sizeof(states[0]); i++)
-	{
-		if (strcmp(states[i].word, word) == 0)
-			return states[i].state;
-	}
-	return SBX_STATE_STARTING;
+	return sbx_steps_state(words, word, false);
 }
 
 /* The session of an answer, if it is the one that the sandbox has now; or NULL. */

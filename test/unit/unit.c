@@ -550,6 +550,7 @@ static const struct
     {"agent37_exhaustion", test_agent37_exhaustion},
     {"absence", test_absence},
     {"opening", test_opening},
+    {"patience", test_patience},
     {"vercel_destroy", test_vercel_destroy},
     {"vercel_list", test_vercel_list},
     {"vercel_files", test_vercel_files},

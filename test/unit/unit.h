@@ -98,6 +98,7 @@ extern void test_freestyle_files(void);
 extern void test_freestyle_destroy(void);
 extern void test_freestyle_traps(void);
 extern void test_freestyle_exhaustion(void);
+extern void test_patience(void);
 extern void test_usage(void);
 extern void test_exhaustion(void);
 
