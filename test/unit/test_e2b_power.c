@@ -234,36 +234,6 @@ stop(void)
 	}
 }
 
-/* Answered with success, and nothing has changed. */
-static void
-in_vain(Drive drive, const char *unmoved, const char *verb)
-{
-	int asked = 0;
-	int looks = 0;
-
-	while (drive.want != SBX_OP_WANT_NOTHING && asked + looks < 100)
-	{
-		bool asks_for_it = drive.want == SBX_OP_WANT_HTTP &&
-		                   strcmp(drive.op->request.method, "POST") == 0;
-
-		if (drive.want == SBX_OP_WANT_PAUSE)
-		{
-			drive_pause_over(&drive);
-			continue;
-		}
-		asked += asks_for_it;
-		looks += !asks_for_it;
-		drive_answer(&drive, 200, asks_for_it ? "{}" : unmoved);
-	}
-	ok(asked == 3 && looks > 20, "must fire: %s is asked for %d times in %d looks",
-	   verb, asked, looks);
-	ok(drive.op->elapsed_ms > 10000 && drive.op->elapsed_ms < drive.op->timeout_ms,
-	   "must fire: with pauses, and not for ever");
-	fails(&drive, SBX_PHASE_REMOTE, 200, "IN_VAIN", SBX_ALLOCATION_UNKNOWN,
-	      "and %s fails", verb);
-	drive_end(&drive);
-}
-
 static void
 stop_fails(void)
 {
@@ -306,5 +276,5 @@ test_e2b_power(void)
 	start_fails();
 	stop();
 	stop_fails();
-	in_vain(stopping(), E2B_DTO("running"), "a stop");
+	is_in_vain(stopping(), E2B_DTO("running"), "a stop");
 }

@@ -159,6 +159,12 @@ extern bool pauses(const Drive *drive, int64_t ms, const char *format, ...)
 extern bool fails(const Drive *drive, SbxPhase phase, int status, const char *code,
                   SbxAllocation allocation, const char *format, ...)
     __attribute__((format(printf, 6, 7)));
+
+/*
+ * A change that is answered with success, and changes nothing: looks go on with pauses, it is
+ * asked for again some times, and then it fails.
+ */
+extern void is_in_vain(Drive drive, const char *unmoved, const char *verb);
 extern const char *sent_header(const SbxOp *op, const char *name);
 
 /* --- Daytona fixtures --------------------------------------------------- */
